@@ -154,7 +154,7 @@ class Page(msgspec.Struct, array_like=True, frozen=True, tag="page"):
     words: tuple[str, ...] = ()  #: Its distinct words.
     #: Its subject, where word meanings count (`models.semantic.page_subject`).
     subject: str = ""
-    repeated: bool = False  #: Whether it has exactly the words of a page whose URL differs in numbers only.
+    repeated: bool = False  #: Whether its text and URL differ from another page's in numbers only.
     version: Version | None = None  #: ETag and Last-Modified; None where it has none, or none is needed.
     #: Whether text, links or verdict differ from those of the order, or that verdict is old: then an outcome
     #: and the links were published, too. False for a first visit, which always publishes them.

@@ -247,7 +247,7 @@ class LogPosition(Record, kw_only=True):
     """The position in a log: the results of its lines up to ``line`` are in the topics."""
 
     line: Natural
-    #: Identifies the settings that decide these results: under other settings the log is read again.
+    #: Identifies the settings behind these results: under other settings the log is read again.
     reading: str
 
 

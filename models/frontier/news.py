@@ -1,10 +1,10 @@
-"""News: the hubs that lead to it, what the clicks of a partition tell of it, and the new links to it.
+"""News: the hubs that lead to it, the news prefixes found in a partition's clicks, and the new links to it.
 
-What a hub brings is a function of the revisits and of the pages known: a crash changes nothing of it. A revisit
-teaches nothing: its links are no links of a judged page, and count for no verdict (Wang 2007, section 1).
+What a hub brings is a function of the revisits and the known pages, so a crash does not change it. A revisit
+teaches nothing: its links are not links of a judged page, and count for no verdict (Wang 2007, section 1).
 
-Clicks are rows, and so is what was told of them last; a look goes through the rows a few at a time. News, the
-prefixes above it and the pages it is told from are of one host, and so of one partition; a hub may be of any.
+Clicks are rows, and so are the latest findings from them; a look scans the rows a few at a time. News, its
+prefixes and the pages it is recognized by share one host, and so one partition; a hub may be in any.
 """
 
 import math
@@ -36,18 +36,18 @@ from scentline.models.records import Pack, Version, encode, partition_of
 from scentline.models.settings import NewsSettings
 from scentline.models.url import host, identifier
 
-#: Seconds in which what was seen of a hub loses half its weight.
+#: Seconds in which observations of a hub lose half their weight.
 HALF_LIFE = 3 * DAY
-#: The prior rate weighs as much as a link seen, or as a day without one where that is less.
+#: The prior rate weighs as much as one observed link, or as a day without one where that is less.
 _WEIGHT = 1.0
 
 
 class Hubs:
     """Keeps the rows of hubs and of the links that they bring.
 
-    ``news`` tells the news prefix of a URL. ``retry_seconds`` is the wait after a failure; it doubles with
-    each. ``changed`` gathers the hubs whose rows changed, ``delays`` the URLs of new links to news that were
-    fetched, each with the seconds since it was published.
+    ``news`` returns the news prefix of a URL. ``retry_seconds`` is the wait after a failure, doubled with each
+    failure. ``changed`` collects the hubs whose rows changed, ``delays`` the URLs of fetched new links to news,
+    each with its seconds from publication to verdict.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Hubs:
         self.delays: list[tuple[str, float]] = []
 
     def named(self, shard: Rows, url: str, hub: Hub) -> None:
-        """Note that a page is a hub, or for how long it is one; it is a seed too."""
+        """Make a page a hub, or extend the time for which it is one; it becomes a seed too."""
         row = hub_of(shard, url)
         if row is None:
             rate = ArrivalRate.expecting(hub.rate, min(_WEIGHT, hub.rate * DAY))
@@ -85,7 +85,7 @@ class Hubs:
     # what hubs bring
 
     def listed(self, shard: Rows, sighting: Linked) -> None:
-        """Absorb the links of a revisited hub to this partition, and tell the hub's how many were new."""
+        """Apply the links of a revisited hub to this partition, and report the new ones to the hub's."""
         by = Brought(sighting.url, sighting.time, sighting.since) if sighting.since else None
         new = 0
         for link in sighting.links:
@@ -104,7 +104,7 @@ class Hubs:
             shard.emit(SIGHTINGS, partition, brought)
 
     def brought(self, shard: Rows, sighting: Neighbour) -> None:
-        """Count new links of a hub; those to other partitions may count for the visit that follows."""
+        """Count new links of a hub; links to other partitions may be counted for the next visit."""
         row = shard.get(keys.HUB_PREFIX + sighting.page)
         if isinstance(row, HubRow):
             row.brought += sighting.new
@@ -114,10 +114,10 @@ class Hubs:
     # what comes of visits
 
     def came(self, shard: Rows, end: Fetched) -> bool:
-        """Apply what came of a revisit; return whether it was waited for."""
+        """Apply the result of a revisit; return whether its order was still in flight."""
         row = hub_of(shard, end.url)
         if row is None or not row.lease or row.orders != end.order:
-            return False  # the order was taken back, and perhaps given again
+            return False  # the order was withdrawn, and perhaps repeated
         row.lease = 0.0
         match end.result:
             case Page(version=version):
@@ -135,7 +135,7 @@ class Hubs:
         return True
 
     def moved(self, shard: Rows, url: str, target: str) -> None:
-        """Note that a page redirects; if it is a hub, the target takes its place."""
+        """Apply a page's redirect: if the page is a hub, the target replaces it."""
         row = hub_of(shard, url)
         if row is not None:
             self._move(shard, row, target)
@@ -143,11 +143,11 @@ class Hubs:
 
     def _move(self, shard: Rows, row: HubRow, target: str) -> None:
         row.moved = target
-        # Without an origin: whether there is such a row depends on the clock; to be told twice does no harm.
+        # Without an origin: whether there is such a row depends on the clock, and a duplicate is harmless.
         name_hub(shard, target, Hub(row.rate.mean, row.until), self._partitions)
 
     def judged(self, shard: Rows, page: PageRow, time: float, version: Version | None) -> None:
-        """Absorb the first verdict on a page: for a hub it is a visit, for a new link the end of a wait."""
+        """Apply the first verdict on a page: for a hub it is a visit, for a new link the end of its delay."""
         row = hub_of(shard, page.url)
         if row is not None and not row.visited:
             row.version = version
@@ -168,16 +168,16 @@ class Hubs:
 
 
 def name_hub(shard: Rows, url: str, hub: Hub, partitions: int) -> None:
-    """Tell the partition of a page that it is a hub; that it is told again does no harm."""
+    """Send a hub to the partition of its page; a duplicate is harmless."""
     pack: Pack[Found] = Pack(facts=[(0, 0, Found(url, hub=hub))])
     shard.send(SIGHTINGS, partition_of(host(url), partitions), None, encode(pack))
 
 
 def published(found: Brought, version: Version | None) -> float:
-    """Return when a page was published: its Last-Modified, or else when the visit was that had no link to it.
+    """Return when a page was published: its Last-Modified, or else the last visit that found no link to it.
 
-    A Last-Modified that is later than the link does not tell: it is that of an answer made for each request, or
-    of a page that was changed since.
+    A Last-Modified later than the link is ignored: the server sets it for each answer, or the page has changed
+    since.
     """
     try:
         modified = parsedate_to_datetime((version and version.last_modified) or "").timestamp()
@@ -187,7 +187,7 @@ def published(found: Brought, version: Version | None) -> float:
 
 
 def _visited(row: HubRow, time: float) -> None:
-    """Learn from a visit how often the hub gets links; at the first all are new, which tells of no rate."""
+    """Learn the hub's rate of new links from a visit, except from the first, to which all links are new."""
     if row.visited and time > row.visited:
         row.rate.observe(row.brought, time - row.visited, HALF_LIFE)
     row.brought = 0
@@ -196,16 +196,16 @@ def _visited(row: HubRow, time: float) -> None:
     row.failures, row.not_before = 0, 0.0
 
 
-#: Rows that one step of a look goes through.
+#: Rows that one step of a look scans.
 STEP = 200
-#: Clicks that are worth a look, however little time went by: as many again as there were at the last.
+#: Clicks that start a look before its time, or twice those at the last look where that is more.
 _FIRST_CLICKS = 1_000
-#: For how many looks a hub stays one that is not found again.
+#: Looks for which a hub stays one without being found again.
 _LOOKS = 3
 
 
 class Prefixes:
-    """The news prefixes that hold: those given, and those told of each partition held."""
+    """The news prefixes in force: those configured, and those found in each partition held."""
 
     def __init__(self, given: tuple[str, ...]) -> None:
         self._given = given
@@ -213,17 +213,17 @@ class Prefixes:
         self._all = NewsPrefixes(given)
 
     def tell(self, partition: int, prefixes: list[str]) -> None:
-        """Absorb the prefixes of a partition, in the place of what they were."""
+        """Replace the prefixes of a partition."""
         self._told[partition] = prefixes
         self._all = NewsPrefixes([*self._given, *(one for told in self._told.values() for one in told)])
 
     def match(self, url: str) -> str | None:
-        """Return the prefix that a canonical URL is under, None where there is none."""
+        """Return the prefix of a canonical URL, None without one."""
         return self._all.match(url)
 
 
 def clicked(shard: Rows, sighting: Visited, window: int) -> None:
-    """Count a click of a page, within the last ``window`` days of its clicks."""
+    """Count a click on a page, within the last ``window`` days of its clicks."""
     key, day = keys.clicks_key(sighting.url), day_of(sighting.time)
     row = shard.get(key)
     row = row if isinstance(row, AccessRow) else AccessRow(sighting.url)
@@ -261,7 +261,7 @@ class _Look:
         self._cursor: bytes | None = None
 
     def step(self) -> bool:
-        """Go through the next few rows; return whether they were the last."""
+        """Scan the next few rows; return whether they were the last."""
         looked_at = 0
         for key, row in islice(self.shard.scan(keys.CLICKS_PREFIX, self._cursor), STEP):
             looked_at += 1
@@ -278,7 +278,7 @@ class _Look:
         history = clicks.until(self._last)
         self._first = min(self._first, history.first)
         found = standing(history, self._last, self._criterion)
-        # Rows come in the order of their hashes: beyond the bound there is a sample of the pages.
+        # Rows come in the order of their hashes, so the pages within the bound are a random sample.
         if not found.judged or self._judged >= settings.pages:
             return
         self._judged += 1
@@ -297,7 +297,7 @@ class _Look:
         return [found.prefix for found in self._tree.news_prefixes(settings.share, settings.prefix_least)]
 
     def hubs(self, until: float, count: int) -> Iterator[tuple[str, Hub]]:
-        """Return the pages that lead to the most news, each with the news a second that it may bring."""
+        """Yield the pages that lead to the most news, each with its expected news a second."""
         seconds = (self._last - self._first + 1) * DAY
         for hub in self._outlinks.hubs(self._news, count):
             yield hub.url, Hub(hub.news / seconds, until)
@@ -306,7 +306,7 @@ class _Look:
 class NewsLooks:
     """Looks at the clicks of the shards held, one shard at a time, when there is something to learn from them.
 
-    ``committing`` is told of a shard whose rows a look changed.
+    ``committing`` is called with each shard whose rows a look changed.
     """
 
     def __init__(self, settings: NewsSettings, prefixes: Prefixes, committing: Callable[[Rows], None]) -> None:
@@ -317,7 +317,7 @@ class NewsLooks:
         self._seen: dict[int, int] = {}
 
     def open(self, shard: Rows) -> None:
-        """Take up what was told of a shard."""
+        """Load the prefixes of a shard."""
         self._prefixes.tell(shard.partition, news_of(shard).prefixes)
 
     def close(self, shard: Rows) -> None:
@@ -328,14 +328,14 @@ class NewsLooks:
             self._look = None
 
     def step(self, shards: Iterator[Rows], now: float, partitions: int) -> None:
-        """Go on with a look, or begin one where it is time."""
+        """Continue a look, or begin one that is due."""
         if self._look is None:
             shard = next((shard for shard in shards if self._due(shard, now)), None)
             if shard is None:
                 return
             news = news_of(shard)
             self._seen[shard.partition] = news.clicks
-            # The newest day of the log, which may be an old one; lines of the future count for nothing.
+            # The newest day of the log, which may be old; log lines of the future are ignored.
             self._look = _Look(shard, self._settings, min(news.newest, day_of(now)))
         if self._look.step():
             self._tell(self._look, now, partitions)
@@ -361,9 +361,9 @@ class NewsLooks:
 
 
 class Fresh:
-    """The candidates that a revisit brought and that are under a news prefix, ``limit`` at most.
+    """The candidates found by a revisit and under a news prefix, at most ``limit``.
 
-    They are in the queues of the predicates too.
+    They are also in the queues of the predicates.
     """
 
     def __init__(self, prefixes: Prefixes, limit: int) -> None:
@@ -377,21 +377,21 @@ class Fresh:
         return iter(self._queue)
 
     def wants(self, row: PageRow) -> bool:
-        """Return whether a page is one of these."""
+        """Return whether a page belongs here."""
         return row.found is not None and self._prefixes.match(row.url) is not None
 
     def take(self, row: PageRow, *, kept: bool) -> None:
-        """Absorb a candidate, if it is one of these; or leave it out, where it is not ``kept``."""
+        """Add a candidate that belongs here, or remove it where it is not ``kept``."""
         if not kept:
             self._queue.discard(row.url)
         elif row.found is not None and self.wants(row):
             self._queue.put(row.url, host(row.url), row.found.time, row.discovered)
 
     def discard(self, url: str) -> None:
-        """Take out a candidate, if it is here."""
+        """Remove a candidate, if it is here."""
         self._queue.discard(url)
 
     def best(self, ready: Callable[[str], bool]) -> str | None:
-        """Return the newest of those whose hosts are ready."""
+        """Return the newest candidate of a ready host."""
         best = self._queue.best(1, ready)
         return best[0] if best else None

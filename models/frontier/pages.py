@@ -1,11 +1,11 @@
-"""The rows of URLs and of their hosts: what is known of them, and what came of the requests.
+"""The rows of URLs and hosts: what is known of them, and the results of requests.
 
-A URL's row is made when the URL is found, kept while it is open, closed when something became of it. URLs that
-differ in numbers only are of one space. How many of a space's pages, in a row, brought nothing is a function of
-the pages that were judged and refused, in their order; what is left of a spent space is not chosen.
+A URL's row is created when the URL is found, updated while it is open, and closed when its fate is decided.
+URLs that differ in numbers only form a space. The number of a space's consecutive pages that brought nothing
+is a function of the pages judged and refused, in their order; the rest of a spent space is not chosen.
 
-A host's row has how it wants to be asked, and its robots.txt. That outlives the process: after a restart, or on
-another worker, no host is asked before its time, and no robots.txt before it is due.
+The rows of a host have its politeness state and its robots.txt. They outlive the process: after a restart, or
+on another worker, no host is fetched from before its time, and no robots.txt before it is due.
 """
 
 from collections import defaultdict
@@ -33,9 +33,9 @@ from scentline.models.url import host, identifier, origin, server
 
 
 class Pages:
-    """Makes and changes the rows of URLs; ``touched`` gathers, by partition, those to be scored again.
+    """Creates and changes the rows of URLs; ``touched`` collects, by partition, those to be rescored.
 
-    ``bounds`` say what a URL may be like, where any may not be.
+    ``bounds`` limit the spelling of URLs; None allows any.
     """
 
     def __init__(self, bounds: Bounds | None = None) -> None:
@@ -43,12 +43,12 @@ class Pages:
         self.touched: dict[int, set[bytes]] = defaultdict(set)
 
     def find(self, shard: Rows, url: str, depth: int | None = None) -> tuple[bytes, PageRow]:
-        """Return a URL's key and row, a new one where it was unknown; ``depth`` is one way that leads to it."""
+        """Return a URL's key and its row, new for an unknown URL; ``depth`` is that of one way to it."""
         key = PAGE_PREFIX + identifier(url)
         return key, self.at(shard, key, url, depth)
 
     def at(self, shard: Rows, key: bytes, url: str, depth: int | None = None) -> PageRow:
-        """Return the row of a URL, whose key is known, as `find` does."""
+        """Return the row of a URL with a known key, as `find` does."""
         row = shard.get(key)
         if not isinstance(row, PageRow):
             totals = totals_of(shard)
@@ -64,13 +64,13 @@ class Pages:
         return row
 
     def keep(self, shard: Rows, key: bytes, row: PageRow) -> None:
-        """Stage a row of which more is known now; an open one is to be scored again."""
+        """Stage a changed row; an open one is to be rescored."""
         shard.put(key, row)
         if row.state in OPEN:
             self.touched[shard.partition].add(key)
 
     def free(self, shard: Rows, row: PageRow) -> None:
-        """Make a candidate of a URL that was asked for by name, whatever it looks like."""
+        """Make a trapped URL a candidate, as it was requested by name."""
         if row.state == "trapped":
             totals = totals_of(shard)
             totals.count(row.state, -1)
@@ -78,11 +78,11 @@ class Pages:
             row.state, row.reason = "candidate", ""
 
     def touch(self, shard: Rows, pages: Iterable[bytes]) -> None:
-        """Have URLs scored again, by their identifiers."""
+        """Have the URLs with these identifiers rescored."""
         self.touched[shard.partition].update(PAGE_PREFIX + page for page in pages)
 
     def close(self, shard: Rows, key: bytes, row: PageRow, state: State) -> None:
-        """Bring a URL to an end, and count it there."""
+        """Move a URL to a final state, and count it there."""
         totals = totals_of(shard)
         if row.state not in OPEN:  # given up, and judged after all
             totals.count(row.state, -1)
@@ -93,13 +93,13 @@ class Pages:
         shard.put(key, row)
 
     def count_verdict(self, shard: Rows, verdict: Verdict) -> None:
-        """Count a page for the predicates that judged it."""
+        """Count a page under the predicates that judged it."""
         totals = totals_of(shard)
         totals.count_verdict(verdict)
         shard.put(TOTALS_KEY, totals)
 
     def count_request(self, shard: Rows, row: PageRow) -> None:
-        """Count a request for a page that was answered."""
+        """Count an answered request for a page."""
         row.requests += 1
         totals = totals_of(shard)
         totals.requests += 1
@@ -107,24 +107,24 @@ class Pages:
 
 
 class Spaces:
-    """Counts the pages of spaces. ``spent`` has the identifiers of those that are worth no more fetches."""
+    """Counts the pages of spaces. ``spent`` has the identifiers of the spaces not worth another fetch."""
 
     def __init__(self, settings: FrontierSettings) -> None:
         self._settings = settings
         self.spent: set[bytes] = set()
 
     def open(self, shard: Rows) -> None:
-        """Take up the spent spaces of a shard."""
+        """Load the spent spaces of a shard."""
         for key, row in shard.scan(ALIKE_PREFIX):
             if isinstance(row, HostRow) and why_spent(row, self._settings):
                 self.spent.add(key[len(ALIKE_PREFIX) :])
 
     def judged(self, shard: Rows, url: str, *, hit: bool, repeated: bool = False) -> None:
-        """Count a judged page: whether it satisfied any predicate, and whether only numbers were new in it."""
+        """Count a judged page: whether it satisfied a predicate, and whether only numbers were new in it."""
         self._count(shard, url, lambda barren: barren.judged(hit, repeated))
 
     def barren(self, shard: Rows, url: str) -> None:
-        """Count a page that was none of its own: a near-duplicate, a soft 404."""
+        """Count a near-duplicate or a soft 404."""
         self._count(shard, url, Barren.copied)
 
     def _count(self, shard: Rows, url: str, count: Callable[[Barren], None]) -> None:
@@ -144,7 +144,7 @@ class Spaces:
 
 
 def why_spent(row: HostRow, settings: FrontierSettings) -> str:
-    """Return why a space is worth no more fetches; empty where it is."""
+    """Return why a space is not worth another fetch; empty where it is."""
     if row.barren is None:
         return ""
     misses = settings.barren_dates if dated(row.alike) else settings.barren_misses
@@ -157,19 +157,18 @@ def why_spent(row: HostRow, settings: FrontierSettings) -> str:
     return ""
 
 
-#: The cause where an order for a new page was not answered in time.
+#: The cause for an order of a new page that was not answered in time.
 LOST = "no answer from a fetcher"
-#: Seconds for which a robots.txt is known at most: who told that it is for longer had a wrong clock.
+#: Longest validity of a robots.txt, in seconds: a fetcher that reports a longer one had a wrong clock.
 ROBOTS_SECONDS = 86_400.0
-#: Sites whose robots.txt was asked for by fetchers, and that had no order since.
+#: Most sites whose robots.txt a fetcher has requested, and that had no order since.
 MOST_ASKED = 100_000
 
 
 def note_end(shard: Rows, end: Fetched, *, judged: bool) -> None:
-    """Take the end of a fetch into the row of its host; ``judged`` counts a page judged for the first time.
+    """Apply the end of a fetch to the row of its host; ``judged`` counts a page judged for the first time.
 
-    That nobody answered says nothing of how the host wants to be asked, and only counts: the network may have
-    been ours.
+    An unanswered fetch is counted, but leaves the host's politeness state alone: our network may have failed.
     """
     name = host(end.url)
     row = host_of(shard, name)
@@ -180,7 +179,7 @@ def note_end(shard: Rows, end: Fetched, *, judged: bool) -> None:
 
 
 def note_lost(shard: Rows, url: str, now: float) -> None:
-    """Count an order that was not answered in time in the row of its host."""
+    """Count an order without a timely answer in the row of its host."""
     name = host(url)
     row = host_of(shard, name)
     count_cause(row.causes, LOST, now, identifier(url))
@@ -211,12 +210,12 @@ def _take_end(state: HostState, end: Fetched) -> None:
         state.answered(end.time - told.elapsed, told.elapsed)
     if isinstance(end.result, Missing) and end.result.kind == "retry":
         state.failed(end.time, told.retry_after, overloaded=told.overloaded)
-    elif end.asked:  # robots.txt may refuse without asking the host
+    elif end.asked:  # robots.txt may refuse without a request
         state.succeeded(end.time)
 
 
 def tell_clocks(clocks: HostClocks, end: Fetched) -> None:
-    """Tell the clocks how a fetch ended, once that is in the row of its host."""
+    """Apply the end of a fetch to the clocks, once it is in the row of its host."""
     name = host(end.url)
     if end.host.server:
         clocks.serves(server(end.host.server), name, asked=not isinstance(end.result, Early))
@@ -226,23 +225,23 @@ def tell_clocks(clocks: HostClocks, end: Fetched) -> None:
 
 
 class KnownRobots:
-    """What orders say of robots.txt: until when it is known here. All that is known would be too long for each.
+    """The robots.txt field of orders: how long the frontier's copy is valid, as texts are too long for each.
 
-    An order has that where a fetcher asked for it.
+    The next order has the text where a fetcher requested it.
     """
 
     def __init__(self) -> None:
         self._asked: set[str] = set()
 
     def landed(self, end: Fetched) -> None:
-        """Note how a fetch ended: its fetcher may have asked for what is known."""
+        """Note whether the fetcher requested the site's robots.txt."""
         if end.host.robots:
             if len(self._asked) >= MOST_ASKED:
-                self._asked.clear()  # they ask again
+                self._asked.clear()  # fetchers repeat their requests
             self._asked.add(origin(end.url))
 
     def told(self, shard: Rows, url: str, now: float) -> RobotsTxt | float:
-        """Return what the order of a URL says of its site's robots.txt, 0 where nothing is known."""
+        """Return `FetchOrder.robots` for a URL, 0 where its site's robots.txt is unknown."""
         site = origin(url)
         row = shard.get(robots_key(site))
         told = row.robots if isinstance(row, HostRow) else None
@@ -255,5 +254,5 @@ class KnownRobots:
 
 
 def note_robots(shard: Rows, told: RobotsTxt) -> None:
-    """Keep what was told of a robots.txt."""
+    """Store a robots.txt."""
     shard.put(robots_key(origin(told.url)), HostRow(robots=told))

@@ -1,6 +1,6 @@
-"""Which host may be asked when: delays between fetches and back-off after failures. Times are in seconds.
+"""When each host is ready for a request: delays between fetches, back-off after failures. Times in seconds.
 
-A server is an address: hosts known to share one are asked as one.
+A server is an address: hosts known to share one are treated as one.
 """
 
 import math
@@ -11,34 +11,34 @@ from typing import NamedTuple
 
 import msgspec
 
-#: The longest delay that a robots.txt may ask for and get; a longer one would hold candidates for ever.
+#: The longest Crawl-delay that is obeyed; a longer one would hold candidates for ever.
 LONGEST_CRAWL_DELAY = 300.0
-#: The longest delay that follows from slow answers.
+#: The longest delay derived from slow answers.
 LONGEST_PACE = 60.0
-#: The back-off that a failing host starts with; it doubles each time.
+#: The first back-off of a failing host; it doubles each time.
 SHORTEST_BACK_OFF = 60.0
 #: The longest back-off, and the longest Retry-After that is obeyed.
 LONGEST_BACK_OFF = 86_400.0
-#: Weight of the last answer in how long a host usually takes.
+#: Weight of the last answer in a host's usual response time.
 _LATEST = 0.3
-#: Failures in a row that begin a back-off, for failures that may be the page's own.
+#: Consecutive failures that begin a back-off, for failures that may be the page's own.
 TOLERATED_FAILURES = 3
 
 
 class HostState(msgspec.Struct, array_like=True):
-    """What a host has said so far of how it wants to be asked: a function of its answers, in their order.
+    """The politeness state of a host: a function of its answers, in their order.
 
-    ``asked`` is when the last request that was answered began, ``elapsed`` how long answers usually take: the
-    geometric mean of the latest, which one slow page hardly moves. ``delay`` is the Crawl-delay of its
-    robots.txt. ``wait`` is the last back-off, 0 when forgiven, and ``until`` is when that ends; ``failures``
-    are those in a row. ``server`` is the address that was asked, empty where unknown. ``retry_after`` is when
-    the last Retry-After ends, 0 where there was none.
+    ``asked`` is the start of the last answered request, ``elapsed`` the usual response time: a geometric moving
+    mean, which one slow page hardly moves. ``delay`` is the Crawl-delay of its robots.txt. ``wait`` is the last
+    back-off, 0 once forgiven, and ``until`` its end; ``failures`` counts the consecutive ones. ``server`` is
+    the address of the host, empty where unknown. ``retry_after`` is the end of the last Retry-After, 0 without
+    one.
 
-    A host backs off from its third failure in a row, since one slow or broken page says little of its host,
-    and at once when it said that it is overloaded (429, 503) or gave a Retry-After. Back-off takes a minute,
-    doubled with each failure after it up to a day, or the Retry-After if that is longer, within a day.
-    Failures and successes that arrive during a back-off are of fetches begun before it: only a Retry-After
-    of theirs counts, and makes it longer.
+    Back-off begins with the third consecutive failure, since one slow or broken page says little of its host,
+    and at once when the host reports overload (429, 503) or sends a Retry-After. It takes a minute, doubled
+    with each further failure up to a day, or the Retry-After if that is longer, within a day. Failures and
+    successes that arrive during a back-off are of fetches begun before it: only their Retry-After counts, and
+    extends it.
 
     >>> state = HostState()
     >>> state.failed(100.0, retry_after=90.0)
@@ -56,25 +56,25 @@ class HostState(msgspec.Struct, array_like=True):
     retry_after: float = 0.0
 
     def answered(self, began: float, elapsed: float) -> None:
-        """Note when a request began, and how long its answer took."""
+        """Apply the start of an answered request and its response time."""
         self.asked = max(self.asked, began)
         usual = self.elapsed ** (1 - _LATEST) * elapsed**_LATEST if self.elapsed > 0 < elapsed else elapsed
         self.elapsed = max(0.0, usual)
 
     def crawl_delay(self, seconds: float) -> None:
-        """Note the delay that robots.txt asks for, up to 5 minutes."""
+        """Apply the Crawl-delay of robots.txt, up to 5 minutes."""
         self.delay = min(max(0.0, seconds), LONGEST_CRAWL_DELAY)
 
     def succeeded(self, now: float) -> None:
-        """Forgive the host its failures, unless it backs off."""
+        """Forgive the host its failures, except during a back-off."""
         if now >= self.until:
             self.failures = 0
             self.wait = 0.0
 
     def failed(self, now: float, retry_after: float | None = None, *, overloaded: bool = False) -> None:
-        """Count a failure of the host (not a page that is missing): back off if it is time to.
+        """Count a failure of the host (not a missing page), and back off if it is time to.
 
-        ``retry_after`` is in seconds from now; ``overloaded`` says that the host itself asked for less.
+        ``retry_after`` is in seconds from now; ``overloaded`` means that the host reported overload.
         """
         asked = min(max(0.0, retry_after or 0.0), LONGEST_BACK_OFF)
         if asked:
@@ -90,10 +90,10 @@ class HostState(msgspec.Struct, array_like=True):
 
 @dataclass(slots=True)
 class _Server:
-    """What the hosts of one address share: the last start, the fetches in flight, the delay by its answers.
+    """The shared state of one address's hosts: last start, fetches in flight, and delay by response times.
 
-    One without a ``name`` serves one host only, as far as is known. One without ``hosts`` is kept for those to
-    come, while there is room.
+    A server without a ``name`` serves one host only, as far as known. One without ``hosts`` is kept for later
+    ones, while there is room.
     """
 
     name: str = ""
@@ -105,7 +105,7 @@ class _Server:
 
 @dataclass(slots=True)
 class _Clock:
-    """One host: its delay, its server, its last start, and what it has said, to this process or before."""
+    """One host: its delay, its server, its last start, and its state from this process and earlier ones."""
 
     delay: float
     server: _Server
@@ -119,20 +119,20 @@ class _Clock:
         return max(self.delay, self.server.pace) if self.delay else 0.0
 
     def opens(self) -> float:
-        """Return when the host may be asked again, as far as time goes."""
+        """Return when the host is ready again, fetches in flight aside."""
         if not self.delay:
             return max(self.state.until, self.started)
         return max(self.state.until, self.server.started + self.apart)
 
     def busy(self, at_once: int) -> bool:
-        """Return whether fetches in flight keep the host from being asked, whatever the time."""
+        """Return whether fetches in flight block the host, whatever the time."""
         return self.server.in_flight > 0 if self.delay else self.in_flight >= at_once
 
 
 class Wait(NamedTuple):
-    """Why a host may not be asked now, and until when as far as time goes; it may where ``why`` is empty.
+    """Why a host is not ready, and until when, fetches in flight aside; it is ready where ``why`` is empty.
 
-    ``why`` is "busy" (a fetch is in flight), "shared" (another host of its server was asked), "delay",
+    ``why`` is "busy" (a fetch is in flight), "shared" (another host of its server had a request), "delay",
     "robots" (the delay is its Crawl-delay), "back-off" or "retry-after".
     """
 
@@ -141,16 +141,16 @@ class Wait(NamedTuple):
 
 
 class HostClocks:
-    """Clocks of the hosts that were asked of late, over their ``states``, which outlive this process.
+    """Clocks of recently fetched hosts, over their ``states``, which outlive this process.
 
-    A host with a delay has one fetch in flight at most, and starts are at least the delay apart (counted
+    A host with a delay has at most one fetch in flight, and starts are at least the delay apart (counted
     from the last start; a fetch that takes longer is waited for). It shares both with the other hosts of its
-    server, once `serves` told of it, and waits ``factor`` times as long as answers take, a minute at most.
+    server, once `serves` has set it, and waits ``factor`` times the usual response time, at most a minute.
     A host without a delay may have ``at_once`` fetches in flight.
 
-    ``states`` returns what is known of a host, None for one that has not answered yet. A clock that is not kept
-    is made of that. At most ``limit`` hosts are kept beside those with a fetch in flight: those that could be
-    asked again earliest are forgotten first, a tenth at once.
+    ``states`` returns the state of a host, None for one that has not answered yet; a missing clock is made from
+    it. At most ``limit`` hosts are kept beside those with a fetch in flight: those that are ready again
+    earliest are forgotten first, a tenth at once.
 
     >>> clocks = HostClocks(delay=1.0, limit=10_000, states={"slow.org": HostState(asked=0.0, delay=9.0)}.get)
     >>> clocks.ready("slow.org", now=8.9), clocks.ready("slow.org", now=9.0)
@@ -186,12 +186,12 @@ class HostClocks:
         return len(self._clocks)
 
     def ready(self, host: str, now: float) -> bool:
-        """Return whether a host may be asked now."""
+        """Return whether a host may get a request now."""
         clock = self._known(host)
         return clock is None or (not clock.busy(self._at_once) and now >= clock.opens())
 
     def wait(self, host: str, now: float) -> Wait:
-        """Return why a host may not be asked now, if it may not; no clock is made for that."""
+        """Return why a host is not ready, if it is not; creates no clock."""
         clock = self._clocks.get(host) or self._glimpse(host)
         if clock is None:
             return Wait("", now)
@@ -222,9 +222,9 @@ class HostClocks:
         return min(self._factor * max(0.0, elapsed), LONGEST_PACE)
 
     def soon(self, host: str, now: float, seconds: float) -> bool:
-        """Return whether a host may be asked within so many seconds, should what is in flight be answered soon.
+        """Return whether a host will be ready within so many seconds, if its fetches in flight end soon.
 
-        A fetch that has been in flight for longer is not expected to be.
+        A fetch that has been in flight for longer is not expected to.
         """
         clock = self._known(host)
         if clock is None:
@@ -234,13 +234,13 @@ class HostClocks:
         return not busy and clock.opens() <= now + seconds
 
     def waiting(self, now: float) -> int:
-        """Return how many hosts may not be asked now, of those that were asked of late."""
+        """Return how many of the recently fetched hosts are not ready."""
         return sum(clock.busy(self._at_once) or now < clock.opens() for clock in self._clocks.values())
 
     def next_ready(self, hosts: Iterable[str], now: float) -> float | None:
         """Return the earliest time, not before ``now``, at which one of the hosts is ready.
 
-        None when all of them wait for a fetch in flight: only its end will tell.
+        None when all of them wait for a fetch in flight, the end of which is unknown.
         """
         earliest = math.inf
         for host in hosts:
@@ -252,12 +252,12 @@ class HostClocks:
         return None if earliest == math.inf else max(now, earliest)
 
     def apart(self, host: str) -> float:
-        """Return how many seconds lie between two requests to a host."""
+        """Return the seconds between two requests to a host."""
         clock = self._known(host)
         return self._delay_of(host, HostState()) if clock is None else clock.apart
 
     def steer(self, host: str, seconds: float) -> None:
-        """Have a host's delay be at least so many seconds; 0 leaves it to the settings and its robots.txt."""
+        """Set the least delay of a host; 0 leaves it to the settings and its robots.txt."""
         if seconds > 0:
             self._steered[host] = seconds
         else:
@@ -270,7 +270,7 @@ class HostClocks:
         return max(self._delay, state.delay, self._steered.get(host, 0.0))
 
     def told(self, host: str, take: Callable[[HostState], None]) -> None:
-        """Have ``take`` take in what a host said, which what outlives this process tells already."""
+        """Apply ``take`` to the clock's copy of a host's state; the state in ``states`` has it already."""
         clock = self._clocks.get(host)
         if clock is None:
             self._clock(host)
@@ -279,13 +279,13 @@ class HostClocks:
             clock.delay = self._delay_of(host, clock.state)
 
     def answered(self, host: str) -> None:
-        """Have the delay of a host's server follow how long the host usually takes to answer."""
+        """Derive the delay of a host's server from the host's usual response time."""
         clock = self._clocks.get(host)
         if clock is not None:
             clock.server.pace = self._pace(clock.state.elapsed)
 
     def serves(self, server: str, host: str, *, asked: bool = True) -> None:
-        """Note which server a host is on; ``asked`` tells whether its last fetch came so far as to ask it."""
+        """Set the server of a host; ``asked`` says whether its last fetch sent a request to that server."""
         clock = self._clock(host)
         if server == clock.server.name:
             return
@@ -303,21 +303,21 @@ class HostClocks:
         clock.server = shared
 
     def started(self, host: str, now: float) -> None:
-        """Count a fetch that starts now."""
+        """Count a fetch started at ``now``."""
         clock = self._clock(host)
         clock.started = clock.server.started = now
         clock.in_flight += 1
         clock.server.in_flight += 1
 
     def finished(self, host: str, now: float) -> None:
-        """Count the end of a fetch, or of the wait for one that was lost; ``now`` starts no further delay."""
+        """Count the end of a fetch, or of the wait for a lost one; ``now`` starts no further delay."""
         clock = self._clocks.get(host)
         if clock is not None and clock.in_flight:
             clock.in_flight -= 1
             clock.server.in_flight -= 1
 
     def forget(self, hosts: Callable[[str], bool]) -> None:
-        """Forget the hosts for which ``hosts`` is true, but those with a fetch in flight."""
+        """Forget the hosts for which ``hosts`` is true, except those with a fetch in flight."""
         for host in [host for host, clock in self._clocks.items() if not clock.in_flight and hosts(host)]:
             self._clocks.pop(host).server.hosts -= 1
 
