@@ -1,1 +1,1 @@
-"""What people do with a crawl, running or at rest: audit, inspect, steer, forget, copy, reuse."""
+"""Operations on a crawl, running or at rest: audit, inspect, steer, forget, copy, reuse."""

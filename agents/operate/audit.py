@@ -1,19 +1,18 @@
-"""Recounting a crawl: every statistic in the tables against `outcomes` and `accesses`. It only reads.
+"""Recount a crawl, read-only: every statistic in the tables against `outcomes` and `accesses`.
 
-All counts are a function of three sets: the *current verdicts* (of each URL its newest visit, with the verdicts
-of later predicates on that visit), the *links ever seen*, each as it was first reported, and the accesses. So
+All counts follow from three sets: the *current verdicts* (those of each URL's newest visit, with the verdicts
+of later predicates on that visit), the *links ever seen*, each as first reported, and the accesses. So
 
 - the row of a changed page has the new verdict, and its words, links, visitors and neighbours count under it;
-- the row of a page that left has an empty verdict, which counts for no predicate. Its links keep their places
-  in their targets' rows, links to it and visits go on being counted, and that a page came stays counted
-  (`FAILED`);
-- verdicts of later predicates on an earlier visit than the newest are passed over;
-- ``silent`` pages stay so: their verdicts are counted under the base alone;
-- requests, the pages judged of hosts and the harvest are those of discovery: a page counts once, by its first
+- the row of a page that left has an empty verdict, which counts for no predicate. Its links stay in their
+  targets' rows, links to it and visits still count, and so does the fetch that brought a page (`FAILED`);
+- verdicts of later predicates on a visit before the newest are ignored;
+- ``silent`` pages stay silent: their verdicts count under the base alone;
+- requests, hosts' judged pages and the harvest are those of discovery: a page counts once, by its first
   verdict.
 
-Requests of hosts and requests that brought no page are held against the rows of their URLs. Why fetches failed,
-and how long answers took, is in hosts' rows alone and is not recounted.
+Requests per host and requests that brought no page are compared with the rows of their URLs. Causes of failed
+fetches and response times are in hosts' rows alone and are not recounted.
 """
 
 from collections import Counter
@@ -60,13 +59,12 @@ from scentline.streams.transport.journal import Journal
 
 @dataclass
 class AuditReport:
-    """What the audit found: of ``judged`` pages, ``judged_twice`` too many were counted; of ``rows``, some
+    """The result: ``judged`` pages, of which ``judged_twice`` too many were counted; ``rows``, of which some
     differ.
 
-    ``lost`` are pages, candidates and users that the state lacks, ``examples`` the first few differences.
-    ``forgotten`` features left the bounded store. Where ``behind`` messages wait, nothing was compared. The
-    recount leaves out what was ``quarantined``, except for the ``uncounted``, whose effect shows as
-    differences.
+    ``lost`` are pages, candidates and hosts that the state lacks, ``examples`` the first few differences.
+    ``forgotten`` features were evicted from the bounded store. While ``behind`` messages wait, nothing is
+    compared. The recount omits what was ``quarantined``, except the ``uncounted``, which show as differences.
     """
 
     judged: int = 0
@@ -81,14 +79,14 @@ class AuditReport:
     examples: list[str] = field(default_factory=list)
 
     def compare(self, what: str, found: object, expected: object) -> None:
-        """Count one compared row."""
+        """Compare a row."""
         self.rows += 1
         if found != expected:
             self.differences += 1
             self._note(f"{what}: the state has {found}, the recount {expected}")
 
     def lose(self, what: str) -> None:
-        """Count one thing that the state does not know of."""
+        """Count something that the state lacks."""
         self.lost += 1
         self._note(f"lost: {what}")
 
@@ -98,7 +96,7 @@ class AuditReport:
 
     @property
     def clean(self) -> bool:
-        """Whether all was compared and nothing was found."""
+        """Whether all was compared and nothing differs."""
         return not (self.judged_twice or self.lost or self.differences or self.behind)
 
     def as_dict(self) -> dict[str, int]:
@@ -108,7 +106,7 @@ class AuditReport:
 
 
 class RecountedDepths:
-    """The counts of ``sites`` as they should be; ``partitions`` are those of `accesses`."""
+    """The expected depths of ``sites``; ``partitions`` is the number that `accesses` has."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
@@ -117,7 +115,7 @@ class RecountedDepths:
         self._entered: dict[str, int] = {}
 
     def view(self, row: UserRow, access: Access) -> None:
-        """Take in an access, those of a partition of `accesses` in their order."""
+        """Count an access; those of a partition of `accesses` must come in order."""
         browsed = self._sessions.view(partition_of(access.user, self._partitions), row, access)
         if browsed is None:
             return
@@ -136,7 +134,7 @@ class RecountedDepths:
     ) -> None:
         """Compare with the state: the rows of ``pages`` by URL, those ``found`` of sites by host.
 
-        Levels are those of the pages' rows; each is checked to be as near as a link, or a user, makes it.
+        Levels come from the pages' rows; each must be as near as a link, or a user, makes it.
         """
         places = {url: row.place for url, row in pages.items() if row.place is not None}
         led: dict[str, int] = {}
@@ -161,13 +159,13 @@ class RecountedDepths:
 
 
 def _within(outcome: Outcome) -> Iterator[str]:
-    """Yield the distinct link targets of a page within its site, but for itself."""
+    """Yield a page's distinct link targets on its own site, except itself."""
     site = host(outcome.url)
     return (url for url in {link.url for link in outcome.links} - {outcome.url} if host(url) == site)
 
 
 def audit(settings: Settings) -> AuditReport:
-    """Recount the crawl in ``settings.data`` and compare, unless messages wait.
+    """Recount the crawl in ``settings.data`` and compare, if no messages wait.
 
     ``settings`` must bound in-links, windows, visitors and neighbours as the crawl's did. Raises
     `JournalMissingError` or `TableMissingError` where there is no crawl.
@@ -227,7 +225,7 @@ def _totals(parts: dict[int, TablePartition]) -> Iterator[TotalsRow]:
 
 
 def failed_requests(parts: dict[int, TablePartition]) -> Iterator[FailedRequests]:
-    """Yield the requests that brought no page, as the rows of their URLs tell."""
+    """Yield the requests that brought no page, from the rows of their URLs."""
     for _, row in _rows(parts, PAGE_PREFIX, FrontierRow):
         assert isinstance(row, PageRow)
         failed = row.requests - (row.verdict is not None)
@@ -279,7 +277,7 @@ def _compare_features(report: AuditReport, counts: Ledger, parts: dict[int, Tabl
 
 
 def cells_of(counts: Ledger) -> dict[str, dict[str, tuple[int, int]]]:
-    """Return counts as feature to predicate to (pages, hits)."""
+    """Return (pages, hits) by feature and predicate."""
     cells: dict[str, dict[str, tuple[int, int]]] = {}
     for feature, predicate, pages, hits in counts.items():
         cells.setdefault(feature, {})[predicate] = (pages, hits)
@@ -359,7 +357,7 @@ def _check_ways(report: AuditReport, expected: dict[str, Ways], parts: dict[int,
 
 
 def _figures(found: Ways | None) -> object:
-    """Return what tells two pages' ways apart without naming a user."""
+    """Return a page's ways in a form to compare, which names no user."""
     if found is None:
         return None
     users = {

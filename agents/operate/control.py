@@ -1,8 +1,8 @@
-"""What people ask of a crawl, on its way there: from a command or the window to the crawl that runs.
+"""The way of requests from a command or the window to the running crawl.
 
-Where none runs, it goes straight into the log; a crawl on Kafka is asked through its topics. A crawl that runs
-looks at the spool a few times a second: it reads `requests`, keeps nothing, and writes `control`, `sightings`
-and `dead-letters`.
+If no crawl runs, they go straight into the log; for a crawl on Kafka, into its topics. A running crawl polls
+the spool a few times a second: it reads `requests`, keeps no state, and writes `control`, `sightings` and
+`dead-letters`.
 """
 
 import asyncio
@@ -39,12 +39,12 @@ from scentline.streams.topics import CONTROL, SIGHTINGS
 from scentline.streams.transport.database import Entry, JournalInUseError
 from scentline.streams.transport.journal import Journal
 
-#: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
+#: Attempts to have a request carried out, and the seconds that a crawl has for each.
 LOOKS, LOOK_SECONDS = 10, 1.0
 
 
 def submit(settings: Settings, asked: Request) -> str | None:
-    """Have the crawl of ``settings`` carry out a request; return what now holds, None where it has not yet.
+    """Have the crawl of ``settings`` carry out a request; return what now holds, None if it is still waiting.
 
     Raises `RefusedError`, and `JournalMissingError` where there is no crawl.
     """
@@ -73,7 +73,7 @@ def known_steering(settings: Settings) -> Steered:
 
 
 def _carry_out_all(settings: Settings, journal: Journal, spool: Spool) -> None:
-    """Carry out what waits, in its order: what others asked before is not overtaken."""
+    """Carry out the requests that wait, oldest first."""
     for name in spool.names():
         try:
             found = totals(journal)
@@ -88,7 +88,7 @@ def _carry_out_all(settings: Settings, journal: Journal, spool: Spool) -> None:
 
 
 def _known(settings: Settings, read: Callable[[str], Iterable[Entry]], stand: Mapping[str, int]) -> Known:
-    """Return what a crawl was asked before, by its topics; of budgets those that were set."""
+    """Return a crawl's state from its topics, with the budgets that were set by requests."""
     told = list(read(CONTROL.name))
     steered = Steered(told)
     budgets: dict[str, int] = {each.name: each.most for each in steered.in_force if isinstance(each, Limit)}
@@ -99,7 +99,7 @@ def _known(settings: Settings, read: Callable[[str], Iterable[Entry]], stand: Ma
 def _carry_out_on_kafka(settings: Settings, asked: Request) -> str:
     """Carry out a request and return what then holds; it is in the log when this returns.
 
-    Raises `RefusedError` where it can't be, and `streams.transport.kafka.connection.KafkaError`.
+    Raises `RefusedError` if it can't be, and `streams.transport.kafka.connection.KafkaError`.
     """
     counts = _partitions(settings)
     known = _known(settings, partial(kept_entries, settings), {})._replace(judges=settings.judge)
@@ -125,16 +125,16 @@ def _partitions(settings: Settings) -> dict[str, int]:
     return {name: topic.partitions for name, topic in found.items()}
 
 
-#: Seconds between two looks at the spool.
+#: Seconds between two polls of the spool.
 POLL_SECONDS = 0.2
-#: Seconds between two looks at whether a new definition was heard.
+#: Seconds between two checks that the crawl has read a record.
 HEARD_SECONDS = 0.01
 
 log = EventLog("control")
 
 
 class ControlService:
-    """Takes up requests in their order; ``sync`` returns when the disk has what was sent.
+    """Carries out requests in order; ``sync`` returns once the disk has what was sent.
 
     ``stand`` returns the crawl's figures, as `Known` has them.
     """
@@ -158,7 +158,7 @@ class ControlService:
         self._stuck: set[str] = set()
 
     async def run(self) -> None:
-        """Look at the spool now and then; never returns."""
+        """Poll the spool; never returns."""
         self._spool.tidy()
         while True:
             await self.look()
@@ -172,7 +172,7 @@ class ControlService:
             try:
                 await self._answer(name)
             except OSError as error:
-                # It is done, or refused, and done it would be again at every look.
+                # It was carried out, or refused; do not repeat it at every poll.
                 self._stuck.add(name)
                 log.warning("a request can't be removed", reason=error.strerror)
 
@@ -190,7 +190,7 @@ class ControlService:
         known = self._known._replace(stand=self._stand(), now=self._runtime.clock())
         record, said = resolve(self._spool.read(name), known)
         await bus.send_all(messages(record, bus.partitions))
-        while not self._heard(record):  # the next request may be about the same
+        while not self._heard(record):  # the next request may build on it
             await asyncio.sleep(HEARD_SECONDS)
         self._sync()
         self._spool.done(name, said)

@@ -1,4 +1,4 @@
-"""Explaining a crawl: by its frontier, opened at rest on its rows to be read only, and in words."""
+"""Explanations of a crawl: from its frontier, opened read-only while at rest, and in words."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -37,18 +37,18 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, FETCHES, STANDING
 from scentline.streams.transport.journal import Journal
 
-#: Bytes of decoded rows that are kept of a partition of the frontier's table.
+#: Bytes of decoded rows cached per partition of the frontier's table.
 CACHED_BYTES = 1_000_000
-#: Seconds without a report after which a worker is not among those that reported last.
+#: Seconds before the newest report from which on a worker's last one counts as stale.
 SILENT_SECONDS = 150.0
 
 _frontier: Codec[FrontierRow] = Codec(FrontierRow)
 
 
 class Resting:
-    """What a crawl at rest answers of its frontier (`agents.owners.Owner`).
+    """The frontier of a crawl at rest (an `agents.owners.Owner`).
 
-    What was learned is read when it is needed first, which may take a while (`open`).
+    What was learned is read on first use, which may take a while (`open`).
     """
 
     def __init__(self, journal: Journal, settings: Settings) -> None:
@@ -90,7 +90,7 @@ class Resting:
         return self._shards[partition_of(host(url), len(self._shards))]
 
     def standings(self, predicate: str = "", hosts: Sequence[str] = ()) -> list[Standing]:
-        """Return how each worker stood when it reported last, with the predicate's best candidates of then."""
+        """Return each worker's last report, with the predicate's best candidates at that time."""
         newest: dict[str, Standing] = {}
         best: dict[str, Standing] = {}
         for standing in self._standings():
@@ -112,13 +112,13 @@ class Resting:
                 yield read_standing(entry.value or b"")
 
     def met(self, url: str) -> bool:
-        """Tell whether a canonical URL was ever met; what was learned is not needed for that."""
+        """Return whether a canonical URL was ever met, without reading what was learned."""
         return isinstance(self._shard_of(url).get(page_key(url)), PageRow)
 
     def explain(self, url: str) -> Explanation | None:
-        """Return what is known of a canonical URL, None where it was never met.
+        """Return what is known about a canonical URL, None if it was never met.
 
-        Where an importance decides, it is what the rows of the URL's partition come to.
+        Where an importance decides, it is computed from the URL's partition.
         """
         if not self.met(url):
             return None
@@ -131,7 +131,7 @@ class Resting:
         return explainer.explain(url)
 
     def features(self, predicate: str, kind: str = "", side: str = "for") -> Features | None:
-        """Return what was learned of a predicate, None where that is not known."""
+        """Return what was learned about a predicate, None if that is unknown."""
         explainer = self._explainer
         of_requests = predicate == FAILED and isinstance(explainer.scorer, LearnedScorer)
         if predicate not in explainer.predicates and not of_requests:
@@ -140,7 +140,7 @@ class Resting:
 
 
 def _learn(learned: Scorer, journal: Journal) -> None:
-    """Have a scorer learn all that was counted, at once, and what the combiners weigh."""
+    """Load all counts and the combiners' weights into a scorer, and have it learn."""
     read_ledger(journal.table("frontier").values(), learned.ledger)
     for part in journal.table("interests").values():
         priors = read_priors(part)
@@ -152,7 +152,7 @@ def _learn(learned: Scorer, journal: Journal) -> None:
 
 
 def _shares(journal: Journal, share: float) -> Shares:
-    """Return what owners of hosts had of the latest fetches, by their orders."""
+    """Return the shares of hosts' owners in the latest fetches, from the orders."""
     decode, found = Decoder[FetchOrder](FetchOrder), list[FetchOrder]()
     for partition in range(journal.partitions(FETCHES.name)):
         start = max(journal.start(FETCHES.name, partition), journal.end(FETCHES.name, partition) - WINDOW)
@@ -171,7 +171,7 @@ def _shares(journal: Journal, share: float) -> Shares:
 
 
 def describe(found: Explanation, threshold: float) -> list[str]:
-    """Return what a row says, line by line; candidates below ``threshold`` are not kept."""
+    """Describe a row, line by line; candidates below ``threshold`` are not kept."""
     row = found.row
     lines = [row.url, f"state: {row.state}{f' ({row.reason})' if row.reason else ''}", _known_by(row)]
     if row.verdict is not None:
@@ -198,7 +198,7 @@ def describe(found: Explanation, threshold: float) -> list[str]:
 
 
 def _worth_of_log(found: Explanation) -> str:
-    """Return what the log adds to the logit of a hit, of all that its inputs come to."""
+    """Return the log's part of the logit of a hit, and the sum over all inputs."""
     parts = []
     for predicate, inputs in found.inputs.items():
         if predicate != FAILED:
@@ -227,7 +227,7 @@ def _known_by(row: PageRow) -> str:
 
 
 def _why_fetched(row: PageRow) -> str:
-    """Return why a page was chosen, if it was: one that robots.txt forbids was chosen and not fetched."""
+    """Return why a page was chosen, if it was; where robots.txt forbids it, it was not fetched."""
     choice = row.choice
     if choice is None:
         return ""
@@ -273,7 +273,7 @@ def _describe_exclusion(found: Exclusion) -> str:
 
 
 def instantly(row: PageRow) -> str:
-    """Return why a page was fetched before all others."""
+    """Return why a page was fetched at once."""
     if row.found is None:
         return "it is a hub"
     before = row.found.time - row.found.since
@@ -283,7 +283,7 @@ def instantly(row: PageRow) -> str:
 
 
 def describe_hub(hub: HubRow) -> str:
-    """Return what is known of a hub."""
+    """Describe a hub."""
     visits = f"visited {hub.visits} times, which brought {hub.links} new links"
     if hub.moved:
         return f"a hub until it moved to {hub.moved}; {visits}"
@@ -292,7 +292,7 @@ def describe_hub(hub: HubRow) -> str:
 
 
 def describe_again(again: Again) -> str:
-    """Return what visits showed of a page, and when it is visited again."""
+    """Describe the visits to a page, and when the next one is due."""
     visit, history = again.visit, again.visit.history
     signs = ", ".join(f"{number} by {kind}" for kind, number in sorted(visit.signs.items()))
     parts = [

@@ -1,4 +1,4 @@
-"""Forgetting one user of a data directory on which no crawl runs."""
+"""Forget one user in a data directory on which no crawl runs."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -31,10 +31,10 @@ _BATCH = 1_000
 
 
 def lines_of(journal: Journal, observer: Observer, pseudonym: str, identity: str | None) -> Iterator[bytes]:
-    """Yield the keys of a user's raw lines: under the pseudonym, or whose client or user is ``identity`` where
-    known.
+    """Yield the keys of a user's raw lines: under the pseudonym, or with ``identity``, if known, as client or
+    user.
 
-    Lines that can't be read are a user's where they hold the identity.
+    An unreadable line is the user's if it contains the identity.
     """
     meta = journal.topics()[PROXY_LOG.name]
     for partition in range(meta.partitions):
@@ -50,16 +50,16 @@ def lines_of(journal: Journal, observer: Observer, pseudonym: str, identity: str
 def rewrite(data: Path, replacement: Replacement) -> int:
     """Replace the pseudonym in the log and in every table; return how many entries held it.
 
-    Both have the same length, so no record needs to be decoded. A second time nothing is found.
+    Both have the same length, so no record is decoded. A second call finds nothing.
     """
     with closing(open_writer(data / "journal")) as db:
         return _replace(db.log, replacement) + sum(_replace(part, replacement) for part in tables(db))
 
 
 def purge(data: Path) -> None:
-    """Write the database anew, without what was replaced or deleted in it.
+    """Rewrite the database without what was replaced or deleted in it.
 
-    It is opened once more, since RocksDB notes the first and last key of each file it had until then.
+    It is opened once more: until then RocksDB keeps the first and last key of each former file.
     """
     with closing(open_writer(data / "journal")) as db:
         db.compact()
@@ -93,21 +93,21 @@ def _replace(part: TablePartition, replacement: Replacement) -> int:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was found of a user: entries of topics and tables that held the pseudonym, and raw lines."""
+    """How many entries of topics and tables held the pseudonym, and how many raw lines were deleted."""
 
     entries: int
     lines: int
 
 
 def forget_user(settings: Settings, user: str, is_name: bool) -> Forgotten:
-    """Replace a user's pseudonym everywhere by a random one that no key leads to, and delete raw lines.
+    """Replace a user's pseudonym everywhere by a random one that no key yields, and delete raw lines.
 
     ``user`` is the identity as the log has it or, unless ``is_name``, a pseudonym. An interrupted replacement
     is completed first. Raises `JournalInUseError`, `JournalMissingError`, `JournalFormatError`, and
     `ConfigurationError` where the pseudonym can't be computed.
     """
     data = settings.data
-    # What is no crawl's, or another version's, is refused before anything is replaced in it.
+    # Refuse another version, or no crawl at all, before anything is replaced.
     Journal.open(data / "journal", read_only=True).close()
     old = pseudonym_of(settings, user, is_name)
     unfinished = pending(data)

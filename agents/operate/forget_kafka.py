@@ -1,12 +1,12 @@
-"""Forgetting one user of a crawl on Kafka whose workers are stopped.
+"""Forget one user of a crawl on Kafka whose workers are stopped.
 
-Raw lines, sightings and evidence have no use once they are absorbed, and are deleted. Accesses stay in a
-crawl's first week, as long as all are kept: an audit recounts from them.
+Raw lines, sightings and evidence are useless once absorbed, and are deleted. Accesses stay in a crawl's first
+week, as long as all are retained: an audit recounts from them.
 
-The tables are replaced in their changelogs. All are claimed, as by a worker: what an earlier writer still sends
-is refused. Then every partition gets a mark, with which no worker continues, the *deciding* partition last and
-with the replacement. So without the mark in the deciding partition nothing is replaced yet, or everything is;
-with it, only the replacement has been written since, and any later call completes it. At the end the deciding
+The pseudonym is replaced in the tables' changelogs. All are claimed, as by a worker, which fences earlier
+writers. Then every partition gets a mark, with which no worker starts: the *deciding* partition last, with the
+replacement. So without the mark in the deciding partition nothing has been replaced, or everything has; with
+it, only the replacement has been written since, and any later call completes it. At the end the deciding
 partition's mark is removed first.
 """
 
@@ -54,15 +54,15 @@ from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.bus import KafkaBus
 from scentline.streams.transport.kafka.connection import KafkaError
 
-#: No record has this offset: whoever claims with it is given none to read.
+#: Beyond every offset: a claim with it receives no records to read.
 _ALL_KNOWN = 2**63 - 1
 
-#: Whether a record (key, value) is looked for.
+#: Whether a record (key, value) is wanted.
 Wanted = Callable[[bytes, bytes], bool]
 
 
 class Changelogs:
-    """The partitions ``places`` of changelogs, the last of which is the deciding one: best a small one."""
+    """The partitions ``places`` of changelogs; the last one decides, and is best a small one."""
 
     def __init__(self, settings: Settings, bus: ChangelogWriter, places: Sequence[Place]) -> None:
         self._settings = settings
@@ -70,28 +70,28 @@ class Changelogs:
         self.places = places
 
     async def claim(self) -> None:
-        """Become the one writer of all of them."""
+        """Become the only writer of them all."""
         await asyncio.gather(*(self._bus.claim(*place, _ALL_KNOWN) for place in self.places))
 
     async def replacement(self) -> Replacement | None:
-        """Return the replacement that is under way: it was begun, and maybe not completed."""
+        """Return the replacement in progress: begun, and maybe not completed."""
         found = await asyncio.to_thread(find, self._settings, self.places[-1], lambda key, _: key == FORGETTING)
         return next((msgspec.msgpack.decode(raw, type=Replacement) for raw in found.values()), None)
 
     async def hold(self, replacement: Replacement) -> None:
-        """Put the mark everywhere: from then on no worker goes on, and the replacement is that one."""
+        """Mark every partition: from then on no worker starts, and the replacement is fixed."""
         *others, deciding = self.places
         await self._put_mark(others, b"")
         await self._put_mark([deciding], msgspec.msgpack.encode(replacement))
 
     async def release(self) -> None:
-        """Take the mark away everywhere, where there is one."""
+        """Remove the marks, if any."""
         *others, deciding = self.places
         await self._put_mark([deciding], None)
         await self._put_mark(others, None)
 
     async def replace(self, place: Place, replacement: Replacement) -> int:
-        """Write the rows that hold the pseudonym anew, a row at once or not at all; return how many they are.
+        """Rewrite the rows that hold the pseudonym, each atomically; return their number.
 
         The mark stays as it is, though it holds it.
         """
@@ -106,12 +106,12 @@ class Changelogs:
 
 
 def find(settings: Settings, place: Place, wanted: Wanted) -> dict[bytes, bytes]:
-    """Return the newest values of a compacted topic's partition that are wanted, by their keys."""
+    """Return the wanted newest values of a compacted topic's partition, by key."""
     return newest(kept(settings, *place), wanted)
 
 
 def newest(entries: Iterator[Entry], wanted: Wanted) -> dict[bytes, bytes]:
-    """Return the newest values that are wanted, by their keys; what is not wanted takes no memory.
+    """Return the wanted newest values, by key; the others take no memory.
 
     >>> changes = [Entry(0, 0.0, b"a", b"1"), Entry(1, 0.0, b"b", b"1"), Entry(2, 0.0, b"a", None)]
     >>> newest(iter(changes), lambda key, value: value == b"1")
@@ -130,16 +130,16 @@ def newest(entries: Iterator[Entry], wanted: Wanted) -> dict[bytes, bytes]:
 
 @dataclass
 class Deleted:
-    """How many messages were deleted, by topic, and how many on `proxy-log` nobody has read yet: they stay."""
+    """The number of deleted messages, by topic, and of `proxy-log`'s unread ones, which stay."""
 
     messages: dict[str, int] = field(default_factory=dict)
     unread: int = 0
 
 
 def delete_taken_in(admin: Admin, partitions: Mapping[str, int], done: Deleted) -> None:
-    """Delete messages that may bear a pseudonym, or a name, up to where those who read them have committed.
+    """Delete messages that may hold a pseudonym, or a name, up to their readers' committed offsets.
 
-    How many they were is added to ``done``.
+    Their number is added to ``done``.
     """
     for role, topic in INBOXES.items():
         if topic not in (PROXY_LOG, ACCESSES, SIGHTINGS, EVIDENCE):
@@ -157,7 +157,7 @@ def delete_taken_in(admin: Admin, partitions: Mapping[str, int], done: Deleted) 
 
 
 def left(settings: Settings, partitions: Mapping[str, int], pseudonym: str) -> dict[Topic, float]:
-    """Return the topics whose messages still bear a pseudonym, and when the last was written, in seconds."""
+    """Return the topics whose messages still hold a pseudonym, and when the last was written, in seconds."""
     found: dict[Topic, float] = {}
     for topic in (ACCESSES, DEAD_LETTERS):
         for partition in range(partitions[topic.name]):
@@ -171,20 +171,20 @@ def _apart(first: Mapping[Place, int], last: Mapping[Place, int]) -> int:
     return sum(last[place] - offset for place, offset in first.items())
 
 
-#: That of the frontier; all changelogs are declared alike.
+#: The frontier's; all changelogs are declared alike.
 _CHANGELOG = changelog_of("frontier")
-#: The roles whose inbox has facts that bear pseudonyms.
+#: The roles whose inboxes have facts with pseudonyms.
 CONCERNED = ("browse", "frontier", "learn")
-#: What a broker takes at most until it looks again for what may go, and has removed it.
+#: Seconds that a broker takes at most to find and remove what has expired.
 LOOK_SECONDS = HOUR
-#: Is told what is done next.
+#: Reports the next step.
 Progress = Callable[[str], None]
 
 
 def bounds_on_kafka(old: str, settings: Settings, partitions: Mapping[str, int]) -> Bounds:
-    """Return what `agents.operate.replacement.bounds_of` does; ``partitions`` is how many each topic has.
+    """Return what `agents.operate.replacement.bounds_of` does; ``partitions`` has each topic's number.
 
-    The accesses are read twice, so that only what concerns the pages of ``old`` is kept in memory.
+    The accesses are read twice, so that only those of the pages of ``old`` are kept in memory.
     """
 
     def accesses() -> Iterator[Access]:
@@ -211,7 +211,7 @@ def _pages(settings: Settings, partition: int, old: str, keys: frozenset[bytes])
 
 
 class UnrestError(KafkaError):
-    """A crawl that goes on, or has not taken everything in; the text says by what."""
+    """A crawl that still runs, or has not absorbed everything; the text says where."""
 
 
 def partitions_on_kafka(admin: Admin) -> dict[str, int]:
@@ -235,7 +235,7 @@ def check_nobody_works(admin: Admin) -> None:
 
 
 def check_taken_in(settings: Settings) -> None:
-    """Raise `UnrestError` where messages wait that may bear a pseudonym."""
+    """Raise `UnrestError` if messages wait that may hold a pseudonym."""
     for each in lags(settings, CONCERNED):
         if each.lag:
             raise UnrestError(
@@ -245,17 +245,17 @@ def check_taken_in(settings: Settings) -> None:
 
 
 def gone_at(topic: Topic, written: float) -> float:
-    """Return by when a message is gone that was written at a time, in seconds: its segment goes as a whole."""
+    """Return by when a message written at a time is deleted, in seconds: with its whole segment."""
     return written + _seconds(topic.name, "retention.ms") + _seconds(topic.name, "segment.ms") + LOOK_SECONDS
 
 
 def replaced_at(written: float) -> float:
-    """Return by when compaction has removed rows in whose place others were written at a time, in seconds."""
+    """Return by when compaction has removed rows that were replaced at a time, in seconds."""
     return written + _seconds(_CHANGELOG, "max.compaction.lag.ms") + LOOK_SECONDS
 
 
 def deleted_at(written: float) -> float:
-    """Return by when the keys that were deleted at a time are gone, too: one compaction later."""
+    """Return by when keys deleted at a time are gone, too: one compaction later."""
     return replaced_at(replaced_at(written) + _seconds(_CHANGELOG, "delete.retention.ms"))
 
 
@@ -266,11 +266,11 @@ def _seconds(topic: str, key: str) -> float:
 
 @dataclass
 class ForgottenOnKafka:
-    """The rows and values of compacted topics that held the pseudonym, and the messages ``deleted`` of
-    everybody.
+    """The number of rows and values of compacted topics that held the pseudonym, and of all users' ``deleted``
+    messages.
 
-    Times are in seconds since the epoch: when compaction has removed the old rows, when their keys, and when
-    retention has removed the messages ``left`` with the pseudonym, by topic.
+    Times are in seconds since the epoch: by when compaction removes the old rows, by when their keys, and by
+    when retention removes the messages ``left`` with the pseudonym, by topic.
     """
 
     entries: int
@@ -312,7 +312,7 @@ class _Forgetting:
 
     async def run(self, old: str) -> ForgottenOnKafka:
         async with KafkaBus(self._settings) as bus:
-            # The last place decides, and is read for that: the rows of the table harvest are the smallest.
+            # The last place decides, so it is read: the table harvest has the smallest rows.
             places = self._places(changelog_of(table) for table in TABLES)
             changelogs = Changelogs(self._settings, bus, places)
             await changelogs.claim()

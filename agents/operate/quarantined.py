@@ -1,4 +1,4 @@
-"""What of a crawl was quarantined, and so is in none of its counts."""
+"""A crawl's quarantined messages and facts, which no count includes."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ from scentline.streams.topics import ACCESSES, DEAD_LETTERS, OUTCOMES, SIGHTINGS
 from scentline.streams.transport.database import Entry
 from scentline.streams.transport.journal import Journal
 
-#: Origins of the facts of one message that were quarantined; None stands for all of them.
+#: Origins of a message's quarantined facts; None stands for all of them.
 _Facts = set[tuple[int, int] | None]
 
 _DECODERS: dict[str, Decoder[Any]] = {
@@ -42,7 +42,7 @@ _DECODERS: dict[str, Decoder[Any]] = {
 
 
 class Quarantined:
-    """The messages and facts that the dead letters name; the messages themselves lie in the journal."""
+    """The messages and facts that the dead letters name; the messages themselves are in the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -61,7 +61,7 @@ class Quarantined:
         return sum(len(facts) for places in self._facts.values() for facts in places.values())
 
     def entries(self, topic: str, partition: int) -> Iterator[Entry]:
-        """Yield a partition's records without what was quarantined of them."""
+        """Yield a partition's records without what was quarantined."""
         places = self._facts.get((topic, partition), {})
         for entry in entries(self._journal, topic, partition):
             if entry.offset not in places:
@@ -70,18 +70,18 @@ class Quarantined:
                 yield entry._replace(value=rest)
 
     def accesses(self) -> Iterator[Access]:
-        """Yield the accesses that browse has taken in."""
+        """Yield the accesses that browse has absorbed."""
         partitions = range(self._journal.partitions(ACCESSES.name))
         return accesses_of(self.entries(ACCESSES.name, partition) for partition in partitions)
 
     def harvested(self) -> dict[str, Counted]:
-        """Return what harvest has counted of the judged pages that it has taken in."""
+        """Return the judged pages that harvest has counted, by URL."""
         partitions = range(self._journal.partitions(OUTCOMES.name))
         found = (self.entries(OUTCOMES.name, partition) for partition in partitions)
         return harvested_of(outcomes_of(chain.from_iterable(found), read_counted))
 
     def facts(self, topic: str) -> Iterator[tuple[int, Any]]:
-        """Yield the facts of a topic that were quarantined, each with its partition."""
+        """Yield a topic's quarantined facts, each with its partition."""
         for (name, partition), places in self._facts.items():
             for offset in places if name == topic else ():
                 for entry in self._journal.read(topic, partition, offset, 1):
@@ -93,7 +93,7 @@ class Quarantined:
                         )
 
     def _cut(self, topic: str, entry: Entry, gone: _Facts) -> bytes | None:
-        """Return a message without the facts that are gone; None where it is gone whole."""
+        """Return a message without the facts that are gone; None if all are."""
         if topic not in _DECODERS or None in gone:
             return None
         facts = [fact for fact in _facts(topic, entry) if not _among(fact[:2], gone)]
@@ -116,12 +116,11 @@ def _facts(topic: str, entry: Entry) -> list[tuple[int, int, Any]]:
 
 
 class Seen(NamedTuple):
-    """The judged pages as the frontier has them: those in ``judged`` with their verdicts, ``linking`` with
-    their links.
+    """The judged pages as the frontier has them: ``judged`` with their verdicts, ``linking`` with their links.
 
-    A page may come twice in ``linking``: with the links to partitions that heard of its newest visit, and with
-    those to others. ``told`` pages have an outcome; ``uncounted`` other facts were quarantined, whose effect is
-    unknown.
+    A page may be in ``linking`` repeatedly: with its links to partitions that absorbed its newest visit, and
+    with those to others. ``told`` pages have an outcome; ``uncounted`` other quarantined facts have an unknown
+    effect.
     """
 
     judged: dict[str, Outcome]
@@ -131,9 +130,9 @@ class Seen(NamedTuple):
 
 
 def seen_of(journal: Journal, quarantined: Quarantined) -> Seen:
-    """Return what the frontier has of the visits to pages, but for what was quarantined there.
+    """Return the judged pages as the frontier has them, without what was quarantined there.
 
-    A visit of which it has no verdict changed none; one of which a partition has no links changed none there.
+    A visit without its verdict changed no verdict; one without its links in a partition changed none there.
     """
     unjudged: defaultdict[str, set[float]] = defaultdict(set)
     unlinked: defaultdict[str, set[tuple[int, float]]] = defaultdict(set)
@@ -158,7 +157,7 @@ def seen_of(journal: Journal, quarantined: Quarantined) -> Seen:
         links = _linking(found, unlinked[url], journal.partitions(SIGHTINGS.name))
         linking += links
         taken = [outcome for outcome in found if outcome.time not in unjudged[url]]
-        if all(outcome.later or outcome.again for outcome in taken):  # without a first verdict it is no page
+        if all(outcome.later or outcome.again for outcome in taken):  # no first verdict: not a page
             del judged[url]
         else:
             every = tuple(link for page in links for link in page.links)
@@ -167,7 +166,7 @@ def seen_of(journal: Journal, quarantined: Quarantined) -> Seen:
 
 
 def _linking(told: Sequence[Outcome], unlinked: set[tuple[int, float]], partitions: int) -> list[Outcome]:
-    """Return a page once for each partition that has links of it, as the visits were that it heard of."""
+    """Return a page once per partition with links from it, as of the visits absorbed there."""
     found = []
     for partition in range(partitions):
         heard = [outcome for outcome in told if (partition, outcome.time) not in unlinked]

@@ -1,4 +1,4 @@
-"""What a crawl left: judged pages and accesses in its journal, each once, and in its tables what it learned."""
+"""A crawl's record: judged pages and accesses in its journal, each once, and its tables' counts."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ from scentline.streams.transport.journal import Journal
 
 READ_AT_ONCE = 1_000
 
-#: These read a record in JSON, and raise `RecordError` where it is none.
+#: Decode a record in JSON; raise `RecordError` if it is invalid.
 read_point = JsonDecoder[HarvestPoint](HarvestPoint, POINT_VERSION)
 read_change = JsonDecoder[Change](Change)
 read_standing = JsonDecoder[Standing](Standing)
@@ -50,7 +50,7 @@ _frontier_row = Codec[FrontierRow](FrontierRow).decode
 
 
 def totals(journal: Journal) -> TotalsRow | None:
-    """Return how many pages a crawl has judged, and the like, by its tables; None where there are none yet."""
+    """Return a crawl's totals, such as its judged pages, from its tables; None if there are none yet."""
     try:
         table = journal.table("frontier")
     except TableMissingError:
@@ -72,9 +72,9 @@ def entries(journal: Journal, topic: str, partition: int, start: int | None = No
 
 
 def followed(settings: Settings, topic: str, follow: bool = False) -> Iterator[list[Iterator[Entry]]]:
-    """Yield a topic's records, and with ``follow`` those that come, batch by batch, by partition.
+    """Yield a topic's records, and with ``follow`` new ones as they arrive, in batches by partition.
 
-    They are read at the broker, or in the data directory. Raises `JournalMissingError` without a crawl,
+    They come from the broker, or the data directory. Raises `JournalMissingError` without a crawl,
     `AdminError` where brokers don't answer.
     """
     offsets: dict[int, int] = {}
@@ -84,7 +84,7 @@ def followed(settings: Settings, topic: str, follow: bool = False) -> Iterator[l
 
 
 def _noted(offsets: dict[int, int], number: int, records: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield a partition's records, and note in ``offsets`` where it goes on."""
+    """Yield a partition's records, and keep the next offset in ``offsets``."""
     for entry in records:
         offsets[number] = entry.offset + 1
         yield entry
@@ -93,7 +93,7 @@ def _noted(offsets: dict[int, int], number: int, records: Iterable[Entry]) -> It
 def _embedded(
     settings: Settings, topic: str, offsets: dict[int, int], follow: bool
 ) -> Iterator[Mapping[int, Iterable[Entry]]]:
-    # A loop that Ctrl-C finds half made says so when it goes; so it is made before anything is shown.
+    # A loop that Ctrl-C interrupts half made complains later; so make it before anything is shown.
     making = asyncio.Runner() if follow else nullcontext()
     with Journal.open(settings.data / "journal", read_only=True) as journal, making as runner:
         partitions = range(journal.partitions(topic)) if topic in journal.topics() else range(0)
@@ -127,16 +127,16 @@ def kept_entries(settings: Settings, topic: str) -> Iterator[Entry]:
 
 
 def outcomes(journal: Journal) -> Iterator[Outcome]:
-    """Yield every outcome in the order in which its partition has it; a page may have several.
+    """Yield every outcome, in its partition's order; a page may have several.
 
-    What can't be read is left out: the harvest agent sends it to the dead letters.
+    Unreadable records are skipped: the harvest agent sends them to the dead letters.
     """
     for partition in range(journal.partitions(OUTCOMES.name)):
         yield from outcomes_of(entries(journal, OUTCOMES.name, partition), read_outcome)
 
 
 def outcomes_of(entries: Iterable[Entry], read: Callable[[bytes], Pack[Told]]) -> Iterator[Told]:
-    """Yield what ``read`` reads in records of the topic of outcomes, leaving out what can't be read."""
+    """Yield the outcomes that ``read`` decodes from their records; unreadable ones are skipped."""
     for entry in entries:
         with suppress(RecordError):
             for _, _, outcome in read(entry.value or b"").facts:
@@ -144,19 +144,17 @@ def outcomes_of(entries: Iterable[Entry], read: Callable[[bytes], Pack[Told]]) -
 
 
 def current_pages(told: Iterable[Outcome]) -> dict[str, Outcome]:
-    """Return the judged pages of some outcomes by URL as they stand now, without those that left."""
+    """Return the current pages of some outcomes by URL, without those that left."""
     return {url: page for url, page in judged_of(told).items() if page.left is msgspec.UNSET}
 
 
 def judged_pages(journal: Journal) -> dict[str, Outcome]:
-    """Return every page that was ever judged by URL, as `judged_of` does."""
+    """Return every page ever judged by URL, as `judged_of` does."""
     return judged_of(outcomes(journal))
 
 
 def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
-    """Return every page of some outcomes as it stands after its visits; a second answer to one order is passed
-    over.
-    """
+    """Return every page of some outcomes after its visits; a second answer to one order is ignored."""
     found: dict[str, Outcome] = {}
     for outcome in told:
         known = found.get(outcome.url)
@@ -171,15 +169,15 @@ def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
 
 
 def _visited_again(known: Outcome, visit: Outcome) -> Outcome:
-    """Return a page after another visit: the newest, with all links, each as it was first reported."""
+    """Return a page after another visit: the newest, with all links, each as first reported."""
     urls = {link.url for link in known.links}
     links = (*known.links, *(link for link in visit.links if link.url not in urls))
-    newest = max(known, visit, key=lambda page: page.time)  # of one time, the first
+    newest = max(known, visit, key=lambda page: page.time)  # on a tie, the first
     return msgspec.structs.replace(newest, links=links, silent=known.silent)
 
 
 def harvested_of(told: Iterable[Counted]) -> dict[str, Counted]:
-    """Return of each URL its first outcome, with the verdicts of later predicates on what was judged then."""
+    """Return each URL's first outcome, with the verdicts of later predicates on the same visit."""
     found: dict[str, Counted] = {}
     for outcome in told:
         first = found.get(outcome.url)
@@ -195,13 +193,13 @@ def _with_later(page: Told, later: Told) -> Told:
 
 
 def definitions(journal: Journal) -> dict[str, PredicateDefinition]:
-    """Return a crawl's predicates by name, those that were removed left out."""
+    """Return a crawl's predicates by name, without removed ones."""
     had = definitions_of(entries(journal, CONTROL.name, 0))
     return {name: definition for name, definition in had.items() if definition.state != REMOVED}
 
 
 def definitions_of(found: Iterable[Entry]) -> dict[str, PredicateDefinition]:
-    """Return predicates by name, as records of the topic define them last; what can't be read is left out."""
+    """Return predicates by name, in their last definition; unreadable records are skipped."""
     last: dict[str, PredicateDefinition] = {}
     for entry in found:
         with suppress(RecordError):
@@ -211,23 +209,23 @@ def definitions_of(found: Iterable[Entry]) -> dict[str, PredicateDefinition]:
 
 
 def harvest_points(found: Iterable[Entry]) -> Iterator[HarvestPoint]:
-    """Yield the points in records of the harvest-rate stream; what can't be read is left out."""
+    """Yield the points in records of the harvest-rate stream; unreadable ones are skipped."""
     for entry in found:
         with suppress(RecordError):
             yield read_point(entry.value or b"")
 
 
 def accesses(journal: Journal) -> Iterator[Access]:
-    """Yield every access, those of a user in the order in which the browse agent had them.
+    """Yield every access, each user's in the order in which the browse agent absorbed them.
 
-    A fact whose origin was passed is a repeat and is left out; a line of a log that came twice is not.
+    A fact whose origin was passed is a repeat and is skipped; a line that a log repeats is not.
     """
     partitions = range(journal.partitions(ACCESSES.name))
     yield from accesses_of(entries(journal, ACCESSES.name, partition) for partition in partitions)
 
 
 def accesses_of(partitions: Iterable[Iterable[Entry]]) -> Iterator[Access]:
-    """Yield the accesses, as `accesses` does, that records of the partitions of that topic hold."""
+    """Yield the accesses, as `accesses` does, from that topic's records by partition."""
     decode = Decoder[AccessPack](AccessPack)
     for found in partitions:
         last: dict[str, tuple[int, int]] = {}
@@ -248,7 +246,7 @@ def users(
 ) -> tuple[dict[str, UserRow], dict[str, int]]:
     """Replay `accesses`; return each user's row, and each URL's number of visits.
 
-    A line that the user's window holds is counted once; every other one is told to ``view`` with the row.
+    A line already in the user's window is ignored; ``view`` receives the user's row and every other one.
     """
     rows: dict[str, UserRow] = {}
     visits: dict[str, int] = {}
@@ -260,7 +258,7 @@ def users(
 
 
 def ways(found: Iterable[Access], window: int, most: int) -> dict[str, Ways]:
-    """Replay `accesses`; return how users came to each URL, of which ``most`` records are kept."""
+    """Replay `accesses`; return the users' ways to each URL, at most ``most`` records of each."""
     pages: dict[str, Ways] = {}
     for access in _new(found, window, {}):
         pages.setdefault(access.url, Ways()).add(access.user, within(access), most)
@@ -268,7 +266,7 @@ def ways(found: Iterable[Access], window: int, most: int) -> dict[str, Ways]:
 
 
 def _new(found: Iterable[Access], window: int, rows: dict[str, UserRow]) -> Iterator[Access]:
-    """Yield the accesses that change a user's window, and change the rows as they do."""
+    """Yield the accesses that change a user's window, and update the rows."""
     for access in found:
         row = rows.setdefault(access.user, UserRow())
         if insert(row.window, Visit(access.time, access.url), window) is not None:
@@ -280,7 +278,7 @@ _decode: Any = msgspec.msgpack.Decoder(LearnRow).decode
 
 
 def read_ledger(parts: Iterable[TablePartition], ledger: Ledger | None = None) -> Ledger:
-    """Return the counts of partitions of the frontier's table, added up, in a ledger that may be given."""
+    """Add up the counts of partitions of the frontier's table, in ``ledger`` or a new one."""
     ledger = Ledger() if ledger is None else ledger
     for each in parts:
         part = Part(ledger)
@@ -292,13 +290,13 @@ def read_ledger(parts: Iterable[TablePartition], ledger: Ledger | None = None) -
 
 
 def read_priors(part: TablePartition) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return what earlier crawls counted, by feature and predicate, of a partition of the learner's table."""
+    """Return earlier crawls' counts, by feature and predicate, from a partition of the learner's table."""
     rows = ((name_of(key), _decode(raw)) for key, raw in part.scan(PRIOR_PREFIX))
     return {name: row.counts for name, row in rows if isinstance(row, PriorRow)}
 
 
 def read_weightings(part: TablePartition) -> Iterator[tuple[str, Weighting]]:
-    """Yield each predicate's combiner, of a partition of the learner's table."""
+    """Yield each predicate's combiner from a partition of the learner's table."""
     for key, raw in part.scan(MODEL_PREFIX):
         row = _decode(raw)
         if isinstance(row, ModelRow):

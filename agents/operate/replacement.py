@@ -1,4 +1,4 @@
-"""What replaces a pseudonym, decided once and kept until the replacement is complete.
+"""The replacement of a pseudonym, chosen once and kept until it is complete.
 
 A page keeps the visitors whose pseudonyms come first. So that every page keeps the same ones, the new pseudonym
 must lie on the same side of each full page's last visitor as the old one.
@@ -23,7 +23,7 @@ from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.transport.database import TableMissingError
 from scentline.streams.transport.journal import Journal
 
-#: The file in a data directory that says which replacement is under way.
+#: The file in a data directory that holds the replacement in progress.
 PLAN_FILE = "forgetting"
 _PSEUDONYM = re.compile(r"[0-9a-f]{16}")
 _LARGEST = 16**16
@@ -31,18 +31,18 @@ _ATTEMPTS = 1_000_000
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """A pseudonym and what takes its place."""
+    """A pseudonym and its replacement."""
 
     old: str
     new: str
 
     def concerns(self, key: bytes, value: bytes) -> bool:
-        """Return whether an entry holds the old pseudonym: it stands in keys and values as it is."""
+        """Return whether an entry holds the old pseudonym, which keys and values have verbatim."""
         old = self.old.encode()
         return old in key or old in value
 
     def of(self, key: bytes, value: bytes) -> list[tuple[bytes, bytes | None]]:
-        """Return what is to be written in the place of an entry, None for a key that is to be deleted.
+        """Return the writes that replace an entry; the value None deletes a key.
 
         >>> Replacement("old", "new").of(b"u-old", b"[old]")
         [(b'u-old', None), (b'u-new', b'[new]')]
@@ -53,7 +53,7 @@ class Replacement(msgspec.Struct, frozen=True):
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """Pseudonyms that the new one must lie between, as numbers, themselves left out."""
+    """The pseudonyms, as numbers, between which the new one must lie, exclusive."""
 
     above: int = -1
     below: int = _LARGEST
@@ -69,9 +69,9 @@ def is_pseudonym(text: str) -> bool:
 
 
 def choose(old: str, bounds: Bounds, partitions: int) -> Replacement:
-    """Return a random replacement within the bounds that leaves everything in the partition where it is.
+    """Return a random replacement within the bounds that keeps everything in its partition.
 
-    Raises `ConfigurationError` in the unheard-of case that there is none.
+    Raises `ConfigurationError` in the improbable case that none is found.
     """
     for _ in range(_ATTEMPTS):
         new = f"{bounds.above + 1 + secrets.randbelow(bounds.below - bounds.above - 1):016x}"
@@ -84,23 +84,23 @@ def choose(old: str, bounds: Bounds, partitions: int) -> Replacement:
 
 
 def pending(data: Path) -> Replacement | None:
-    """Return the replacement that is under way in a data directory."""
+    """Return the replacement in progress in a data directory."""
     path = data / PLAN_FILE
     return msgspec.json.decode(path.read_bytes(), type=Replacement) if path.exists() else None
 
 
 def begin(data: Path, replacement: Replacement) -> None:
-    """Note a replacement on disk before anything is replaced: a second one would part the user in two."""
+    """Store a replacement before anything is replaced: a second one would split the user."""
     write_stored(data / PLAN_FILE, msgspec.json.encode(replacement))
 
 
 def end(data: Path) -> None:
-    """Forget the replacement, the last thing that leads from one pseudonym to the other."""
+    """Delete the stored replacement, the last link from one pseudonym to the other."""
     (data / PLAN_FILE).unlink(missing_ok=True)
 
 
 def check_nothing_pending(data: Path) -> None:
-    """Raise `ConfigurationError` where a replacement was interrupted: it must be done before anything else."""
+    """Raise `ConfigurationError` if a replacement was interrupted: it must be completed first."""
     if pending(data) is not None:
         raise ConfigurationError(
             f"data {data}: forget-user was interrupted here; run the same command again first"
@@ -110,7 +110,7 @@ def check_nothing_pending(data: Path) -> None:
 def pseudonym_of(settings: Settings, user: str, is_name: bool) -> str:
     """Return the pseudonym of ``user``, an identity as the log has it or, unless ``is_name``, a pseudonym.
 
-    Raises `ConfigurationError` where it can't be told.
+    Raises `ConfigurationError` if it can't be computed.
     """
     if not is_name and not is_pseudonym(user):
         raise ConfigurationError("forget-user: --pseudonym takes 16 hexadecimal digits, as in the topics")
@@ -130,7 +130,7 @@ def key_of(settings: Settings) -> bytes | None:
 
 
 def bounds_of(old: str, settings: Settings, journal: Journal) -> Bounds:
-    """Return the bounds of what may take the place of the pseudonym ``old`` in a data directory."""
+    """Return the bounds of a replacement for the pseudonym ``old`` in a data directory."""
     visitors = visitors_of(pages_of(old, accesses(journal)), accesses(journal))
     return bounds(old, visitors, _pages(journal), settings.frontier.visitors)
 
@@ -141,7 +141,7 @@ def pages_of(old: str, found: Iterable[Access]) -> frozenset[str]:
 
 
 def visitors_of(pages: Collection[str], found: Iterable[Access]) -> dict[str, set[str]]:
-    """Return who visited each of the pages, by their URLs."""
+    """Return the visitors of each page, by URL."""
     visitors: dict[str, set[str]] = {url: set() for url in pages}
     for access in found:
         if access.url in visitors:
@@ -150,7 +150,7 @@ def visitors_of(pages: Collection[str], found: Iterable[Access]) -> dict[str, se
 
 
 def bounds(old: str, visitors: Mapping[str, set[str]], rows: Iterable[PageRow], most: int) -> Bounds:
-    """Return the bounds, given the visitors of each page of ``old``, and rows with all these pages among them.
+    """Return the bounds, given the visitors of each page of ``old``, and rows that include all these pages.
 
     A page keeps ``most`` visitors.
     """

@@ -1,8 +1,8 @@
-"""What can be asked of a crawl: a request is the record that comes of it, and may be carried out twice.
+"""Requests to a crawl: each becomes a record, and may be carried out twice.
 
-What it leaves open, its time above all, is filled in where it is carried out: by a crawl that runs, or by the
-command itself. The embedded log has one writer, the crawl; so other processes put a request into its data
-directory, as a small file of the *spool*, whole or not at all. The crawl carries them out by their times, and
+Fields that it leaves open, above all its time, are filled in when it is carried out: by the running crawl, or
+by the command itself. The embedded log has one writer, the crawl; so other processes put a request into its
+data directory, atomically, as a small file of the *spool*. The crawl carries requests out in order of time, and
 removes each when it is done. After a kill in between it carries the request out again.
 """
 
@@ -42,18 +42,18 @@ from scentline.streams.logging import printable
 from scentline.streams.settings import ConfigurationError
 from scentline.streams.topics import CONTROL, SIGHTINGS
 
-#: URLs in one request at most.
+#: Most URLs in one request.
 MOST_URLS = 10_000
-#: Exclusions, and hosts with a delay of their own, at most: each frontier keeps them in memory.
+#: Most exclusions, and most hosts with their own delay: each frontier keeps them in memory.
 MOST_STEERED = 1_000
-# Seeds of a message; Kafka takes messages of a megabyte.
+# Seeds in a message; Kafka accepts up to a megabyte.
 _PACKED = 100
 
 State: TypeAlias = Literal["active", "paused", "removed"]
 
 
 class Redefinition(msgspec.Struct, frozen=True, tag_field="what", tag="predicate", forbid_unknown_fields=True):
-    """The definition of a predicate as far as it is given: None leaves a field as it is, False ``kept``."""
+    """A partial definition of a predicate: None leaves a field as it is, as False does ``kept``."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}\Z")]
     expression: str | None = None
@@ -68,7 +68,7 @@ class Seeds(msgspec.Struct, frozen=True, tag_field="what", tag="seeds", forbid_u
     urls: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_URLS)]
 
 
-#: What people ask, in JSON, and what comes of it.
+#: A request, in JSON, and the record that it becomes.
 Request: TypeAlias = Redefinition | Seeds | Steering
 Record: TypeAlias = PredicateDefinition | Seeds | Steering
 
@@ -80,7 +80,7 @@ class RefusedError(ScentlineError):
 
 
 def checked(asked: Asked) -> Asked:
-    """Return a request whose fields are within their bounds; raises `RefusedError`, which says which is not."""
+    """Return a request with fields within their bounds; raises `RefusedError`, which names one that is not."""
     try:
         return msgspec.convert(msgspec.to_builtins(asked), type(asked))
     except msgspec.ValidationError as error:
@@ -88,11 +88,11 @@ def checked(asked: Asked) -> Asked:
 
 
 class Known(NamedTuple):
-    """What a crawl was asked before, its predicates by name and how it is steered, and how it is ``now``.
+    """A crawl's state before a request: its predicates by name, its steering, and its figures ``now``.
 
-    ``delay`` seconds pass between two requests to any host. ``stand`` has its figures of now: pages "judged",
-    requests "answered", and the budgets in force, of "pages" and "requests"; what is not known is left out.
-    ``judges`` are those of the crawl, None where it will say itself which it has.
+    ``delay`` seconds pass between two requests to any host. ``stand`` has the figures: pages "judged", requests
+    "answered", and the budgets in force, of "pages" and "requests"; unknown ones are missing. ``judges`` are
+    those of the crawl, None where it will check them itself.
     """
 
     predicates: Mapping[str, PredicateDefinition]
@@ -104,7 +104,7 @@ class Known(NamedTuple):
 
 
 def resolve(asked: Request, known: Known) -> tuple[Record, str]:
-    """Return the record that a request comes to, and in words what then holds; raises `RefusedError`.
+    """Return the record that a request becomes, and in words what then holds; raises `RefusedError`.
 
     >>> told, said = resolve(Exclusion(prefix="https://example.org/shop/"), Known({}, Steered()))
     >>> said
@@ -124,9 +124,9 @@ def resolve(asked: Request, known: Known) -> tuple[Record, str]:
 
 
 def _defined(asked: Redefinition, known: Known) -> PredicateDefinition:
-    """Return the definition that a predicate gets.
+    """Return a predicate's new definition.
 
-    A name stands for one expression in a data directory: what is counted under it can't be told apart later.
+    In a data directory a name has one expression for ever: its counts can't be separated later.
     """
     name, expression, made = asked.name, asked.expression, known.predicates.get(asked.name)
     if made is not None and made.state == REMOVED:
@@ -158,7 +158,7 @@ def _steering(asked: Steering, known: Known) -> Steering:
     if isinstance(asked, Exclusion):
         asked = _exclusion(asked, known.steered) if asked.on else _included(asked.name, known.steered)
     elif isinstance(asked, Limit):
-        asked = msgspec.structs.replace(asked, setting=None)  # which a frontier tells
+        asked = msgspec.structs.replace(asked, setting=None)  # a frontier sets it
     elif isinstance(asked, Slowing):
         asked = _slowing(asked, known)
     return msgspec.structs.replace(asked, time=known.now)
@@ -186,7 +186,7 @@ def _exclusion(asked: Exclusion, steered: Steered) -> Exclusion:
 
 
 def _begins_a_url(prefix: str) -> bool:
-    """Return whether canonical URLs may begin so: scheme and host are whole, and as they are written there."""
+    """Return whether canonical URLs may begin so: scheme and host are complete and canonical."""
     scheme, _, rest = prefix.partition("://")
     name, slash, _ = rest.partition("/")
     site = f"{scheme}://{name}{slash}"
@@ -216,7 +216,7 @@ def _slowing(asked: Slowing, known: Known) -> Slowing:
 
 
 def _in_words(told: Steering, known: Known) -> str:
-    """Return what holds with ``told``, and what held before."""
+    """Describe what holds with a record, and what held before."""
     stand = known.stand
     if isinstance(told, Pausing):
         at = f" at {stand['judged']:,} pages" if "judged" in stand else ""
@@ -236,14 +236,14 @@ def _in_words(told: Steering, known: Known) -> str:
 
 
 def messages(record: Record, partitions: Callable[[str], int]) -> list[Message]:
-    """Return the messages that tell the agents a record, given the ``partitions`` of topics."""
+    """Return the messages that publish a record, given the ``partitions`` of topics."""
     if isinstance(record, Seeds):
         return seeding(record.urls, partitions(SIGHTINGS.name))
     return [(CONTROL.name, 0, control_key(record).encode(), msgspec.json.encode(record))]
 
 
 def seeding(urls: Iterable[str], partitions: int) -> list[Message]:
-    """Return the messages by which the frontier starts from canonical URLs; a second time they do no harm."""
+    """Return the messages that seed the frontier with canonical URLs; repeating them does no harm."""
     shares: dict[int, list[str]] = {}
     for url in urls:
         shares.setdefault(partition_of(host(url), partitions), []).append(url)
@@ -259,19 +259,19 @@ def _pack(urls: Sequence[str]) -> Pack[Found]:
 
 
 DIRECTORY = "requests"
-#: Bytes of a request at most.
+#: Most bytes of a request.
 MOST_BYTES = 4_000_000
 _REQUEST, _REFUSED, _DONE = ".json", ".refused", ".done"
-#: How files end that were not written whole, by this and by earlier versions.
+#: Suffixes of unfinished files, of this and of earlier versions.
 _UNFINISHED = (".partial", ".part")
-#: Seconds between two looks at whether a request was taken up.
+#: Seconds between two checks whether a request was carried out.
 LOOK_SECONDS = 0.05
 
 _decode: Callable[[bytes], Request] = msgspec.json.Decoder(Request).decode
 
 
 class UnreadableError(RefusedError):
-    """A file that holds no request; ``data`` is how it begins, where it could be opened."""
+    """A file without a valid request; ``data`` is its beginning, if it could be opened."""
 
     def __init__(self, reason: object, data: bytes = b"") -> None:
         super().__init__(f"the request can't be read: {reason}")
@@ -295,7 +295,7 @@ class Spool:
         return found
 
     def names(self) -> list[str]:
-        """Return the names of the requests that wait, the oldest first; what is no plain file is none."""
+        """Return the names of the requests that wait, oldest first; only plain files count."""
         return sorted(name.removesuffix(_REQUEST) for name in self._files() if name.endswith(_REQUEST))
 
     def read(self, name: str) -> Request:
@@ -311,20 +311,20 @@ class Spool:
         raise UnreadableError(f"it has more than {MOST_BYTES} bytes", data)
 
     def done(self, name: str, said: str = "") -> None:
-        """Remove a request, and say what it came to, to whoever waits for it."""
+        """Remove a request, and answer its sender with what holds now."""
         if said:
             self._write(name, _DONE, said.encode())
         (self._directory / (name + _REQUEST)).unlink(missing_ok=True)
 
     def refuse(self, name: str, reason: str) -> None:
-        """Remove a request and say why it was not carried out, to whoever waits for it."""
+        """Remove a request, and answer its sender with the reason for the refusal."""
         self._write(name, _REFUSED, reason.encode())
         self.done(name)
 
     def wait(self, name: str, seconds: float) -> str | None:
-        """Return what a request came to, None where it was not carried out within ``seconds``.
+        """Return the answer to a request, None if it was not carried out within ``seconds``.
 
-        Raises `RefusedError` where it was refused.
+        Raises `RefusedError` if it was refused.
         """
         end = time.monotonic() + seconds
         path = self._directory / (name + _REQUEST)
@@ -338,7 +338,7 @@ class Spool:
         return self._said(name, _DONE) or ""
 
     def _said(self, name: str, suffix: str) -> str | None:
-        """Return what is said to whoever waits for a request, once; None where nothing is."""
+        """Return the answer to a request, and remove it; None if there is none."""
         path = self._directory / (name + suffix)
         if not path.is_file():
             return None
@@ -347,14 +347,14 @@ class Spool:
         return text
 
     def tidy(self) -> None:
-        """Remove answers that nobody waited for, and files that were never finished."""
+        """Remove answers that were never read, and unfinished files."""
         for name in list(self._files()):
             if name.endswith((_REFUSED, _DONE, *_UNFINISHED)):
                 with suppress(OSError):
                     (self._directory / name).unlink()
 
     def _files(self) -> Iterator[str]:
-        """Yield the names of the plain files: a pipe or a directory there is nobody's request."""
+        """Yield the names of the plain files: a pipe or a directory is never a request."""
         with suppress(OSError), os.scandir(self._directory) as entries:
             yield from (entry.name for entry in entries if entry.is_file(follow_symlinks=False))
 

@@ -1,6 +1,6 @@
-"""What a crawl has learned, out of its tables into a file, and from a file into the log of the next crawl.
+"""Export what a crawl has learned from its tables to a file, and import a file into the next crawl's log.
 
-A crawl may be running where it is read, and none where it is written.
+The exported crawl may be running; the importing one may not.
 """
 
 import time
@@ -35,12 +35,12 @@ from scentline.streams.topics import EVIDENCE
 from scentline.streams.transport.database import TablePartition
 from scentline.streams.transport.journal import Journal
 
-#: Features of a predicate in a file at most: those of largest effect.
+#: Most features of a predicate in a file: those of largest effect.
 MOST_FEATURES = 100_000
-#: Shrunk log ratio, either way, that a feature must have to be worth keeping.
+#: Least shrunk log ratio, in absolute value, of a feature worth keeping.
 LEAST_EFFECT = 0.05
 
-#: How much a feature matters, the feature, its counts.
+#: A feature's importance, its name, its counts.
 Entry: TypeAlias = tuple[float, str, Cell]
 
 _decode = msgspec.msgpack.Decoder(LearnRow).decode
@@ -48,9 +48,9 @@ _decode = msgspec.msgpack.Decoder(LearnRow).decode
 
 @dataclass(frozen=True)
 class Exported:
-    """What became of an export: the features of each predicate, users among them, and the bytes written.
+    """The result of an export: each predicate's features, users among them, and the bytes written.
 
-    ``requests`` are the features of which requests fail.
+    ``requests`` counts the features of failing requests.
     """
 
     features: Mapping[str, int]
@@ -60,7 +60,7 @@ class Exported:
 
 
 def export(settings: Settings, path: Path, users: bool, most: int = MOST_FEATURES) -> Exported:
-    """Write what the crawl in ``settings.data`` has learned: the whole file, or none.
+    """Write what the crawl in ``settings.data`` has learned, atomically.
 
     Raises `JournalMissingError` or `TableMissingError` where there is no crawl, and `LearnedStateError` where
     it has judged nothing yet or the file can't be written.
@@ -78,7 +78,7 @@ def export(settings: Settings, path: Path, users: bool, most: int = MOST_FEATURE
 
 
 def _state(journal: Journal, settings: Settings, users: bool, most: int) -> State:
-    """Return what the crawl has learned of each predicate: the ``most`` features of largest effect."""
+    """Return what the crawl has learned about each predicate: the ``most`` features of largest effect."""
     expressions = {name: each.expression for name, each in definitions(journal).items()}
     parts = journal.table("interests")
     counts = _all_cells(parts.values(), journal.table("frontier").values())
@@ -108,7 +108,7 @@ def _state(journal: Journal, settings: Settings, users: bool, most: int) -> Stat
 def _all_cells(
     earlier: Iterable[TablePartition], counted: Iterable[TablePartition]
 ) -> dict[str, dict[str, Cell]]:
-    """Return the counts of each feature by predicate, those of earlier crawls, as they have faded, included."""
+    """Return each feature's counts by predicate, including those of earlier crawls as they have faded."""
     found: dict[str, dict[str, Cell]] = {
         feature: {name: cell for name, cell in cells.items() if cell[0]}
         for part in earlier
@@ -129,7 +129,7 @@ def _entries(
     for feature, cells in counts:
         if feature == BASE or feature.startswith(left_out):
             continue
-        # Verdicts of all predicates are counted under each one's links, of which it alone has a use.
+        # Each predicate's links count the verdicts of all predicates, but only it uses them.
         owner = split(feature).name if feature.startswith((LINK, REGION)) else None
         for name, cell in cells.items():
             if name not in bases or owner not in (None, name):
@@ -147,16 +147,16 @@ def _combining(
     row = next(rows, None)
     if not isinstance(row, ModelRow):
         return None
-    # A combiner that knows no uncertainty has the one that any starts with.
+    # A combiner without an uncertainty gets the initial one.
     covariance = row.covariance if np.frombuffer(row.covariance).any() else prior_covariance(inputs).tobytes()
     return Combining(tuple(entry.name for entry in inputs), row.mean, covariance, row.calibration)
 
 
 @dataclass
 class Imported:
-    """What became of an import: the features of each predicate, and of requests; ``remarks`` are for people.
+    """The result of an import: the features of each predicate, and of requests; ``remarks`` are for people.
 
-    ``repeated`` says that the log has the file already, and that nothing was written.
+    ``repeated``: the log has the file already, and nothing was written.
     """
 
     features: Mapping[str, int]
@@ -166,13 +166,12 @@ class Imported:
 
 
 def read(path: Path) -> tuple[State, str]:
-    """Return the state that a file holds, and its checksum; raises `LearnedStateError`, which names it."""
+    """Return a file's state, and its checksum; raises `LearnedStateError`, which names the file."""
     return read_stored(path, MOST_BYTES, unpack, LearnedStateError, str(path))
 
 
 def import_state(settings: Settings, path: Path, weight: float) -> Imported:
-    """Write the contents of a file, its counts multiplied by ``weight``, to the topic `evidence`: all or
-    nothing.
+    """Write the contents of a file, its counts multiplied by ``weight``, to the topic `evidence`, atomically.
 
     A fact's origin is the file's checksum and its place there, so a file that is imported twice counts once.
     Raises `LearnedStateError` for a file without a state, and `JournalInUseError` while a crawl runs on the
@@ -196,7 +195,7 @@ def import_state(settings: Settings, path: Path, weight: float) -> Imported:
 
 
 def facts(state: State, weight: float) -> Iterator[tuple[str, Prior | Start]]:
-    """Yield what a state comes to as facts, each with its key, the bases first."""
+    """Yield a state as facts, each with its key, the bases first."""
     cells: dict[str, dict[str, tuple[float, float]]] = {BASE: {}}
     for learned in state.learned:
         for feature, pages, hits in learned.counts(weight):

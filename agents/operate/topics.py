@@ -1,8 +1,8 @@
-"""A crawl at a Kafka broker: its topics made and compared, how far each consumer group is behind, and a copy.
+"""A crawl on Kafka: create and check its topics, report each consumer group's lag, and copy it.
 
 A *snapshot* has topics as a journal and changelogs as tables. Records keep their offsets, so the marks in the
-tables stay true and a crawl can continue from the copy, on the embedded log. A copy with ``follow`` is a
-mirror: a moment behind, and each table for itself.
+tables stay valid and a crawl can continue from the copy, on the embedded log. A copy with ``follow`` is a
+mirror: a moment behind, and its tables at different moments.
 """
 
 import shutil
@@ -40,7 +40,7 @@ from scentline.streams.transport.kafka.bus import CLAIM
 
 
 class Difference(NamedTuple):
-    """One thing about a topic that is not as declared; ``found`` is None where it is not there at all."""
+    """One deviation of a topic from its declaration; ``found`` is None if the topic is missing."""
 
     topic: str
     what: str
@@ -75,7 +75,7 @@ def differences(
 
 
 class TopicsError(ScentlineError):
-    """Topics that are there and can't become what is declared; the text says what to do."""
+    """Existing topics that can't become as declared; the text says what to do."""
 
 
 class Done(NamedTuple):
@@ -88,7 +88,7 @@ class Done(NamedTuple):
 
 
 def create(settings: Settings) -> list[Done]:
-    """Make the topics that are missing, set what differs of the others, and return what was done.
+    """Create missing topics, configure those that differ, and return what was done.
 
     Raises `TopicsError`, before anything is changed, where a topic has another number of partitions or
     replicas, and `streams.transport.kafka.admin.AdminError`.
@@ -134,10 +134,10 @@ def _refuse(wrong: Sequence[Difference]) -> None:
 
 
 class Lag(NamedTuple):
-    """One partition: offsets of its end and of what the group has committed, and the messages that wait.
+    """One partition: its end offset, the group's committed offset, and the lag in messages.
 
-    ``committed`` is None where the group has committed nothing: then all that is kept waits. ``dropped`` are
-    messages that the group has not read and never will, for the broker keeps them no more.
+    ``committed`` is None if the group has committed nothing: its lag is then all that is retained. ``dropped``
+    messages left the broker unread.
     """
 
     group: str
@@ -150,9 +150,9 @@ class Lag(NamedTuple):
 
 
 def lags(settings: Settings, roles: Iterable[str] = tuple(INBOXES)) -> Iterator[Lag]:
-    """Yield the lag of every partition of the roles' groups, all in the order in which messages flow.
+    """Yield the lag of every partition of the roles' groups; by default of all, along the flow of messages.
 
-    Raises `streams.transport.kafka.admin.AdminError`; a topic that is missing is passed over.
+    Raises `streams.transport.kafka.admin.AdminError`; a missing topic is skipped.
     """
     with Admin(settings) as admin:
         inboxes = {role: INBOXES[role] for role in roles}
@@ -161,7 +161,7 @@ def lags(settings: Settings, roles: Iterable[str] = tuple(INBOXES)) -> Iterator[
             if topic.name not in found:
                 continue
             places = [(topic.name, partition) for partition in range(found[topic.name].partitions)]
-            # What was committed before the ends are asked for is never beyond them.
+            # Offsets committed before the ends are read are never beyond them.
             committed = admin.committed(group_of(role))
             starts, ends = admin.starts(places), admin.ends(places)
             for place in places:
@@ -174,35 +174,33 @@ def _lag(group: str, place: tuple[str, int], start: int, end: int, committed: in
     return Lag(group, *place, end, committed, lag, dropped)
 
 
-#: Topics of which only the ends are kept: pages, what led to them, and lines that name users.
+#: Topics that are not copied, only their ends: pages, fetches, and lines that name users.
 LEFT_OUT = frozenset({PAGES.name, FETCHES.name, PROXY_LOG.name})
-#: Outcomes of a partition, the newest, that are looked at for the crawl's policy.
+#: Newest outcomes of a partition in which the crawl's policy is looked up.
 NEWEST = 1_000
-#: Seconds between two words about how far a copy is.
+#: Seconds between two progress reports of a copy.
 TELL_SECONDS = 5.0
-#: Seconds between two times that a mirror drops what its topics do not keep any more.
+#: Seconds between two times that a mirror drops what has expired.
 TIDY_SECONDS = 60.0
 
-#: Is told how far a copy is.
+#: Reports how far a copy is.
 Progress = Callable[[str], None]
 
 
 def take(settings: Settings, progress: Progress) -> int:
-    """Copy what the crawl at the broker knows to the data directory of ``settings``; return the number of
-    records.
+    """Copy the crawl at the broker to the data directory of ``settings``; return the number of records.
 
-    All changelogs are cut at one moment, and topics after it, as after a crash. Raises `ConfigurationError`
-    where the directory is not empty or a user is just being forgotten, `AdminError` where the broker can't be
-    read.
+    All changelogs are cut at one moment, and topics after it, as after a crash. Raises `ConfigurationError` if
+    the directory is not empty or a user is being forgotten, `AdminError` if the broker can't be read.
     """
     with closing(follow(settings, progress)) as copied:
         return next(copied)
 
 
 def follow(settings: Settings, progress: Progress) -> Generator[int]:
-    """Copy what the crawl knows as `take` does, and go on with what comes, without end.
+    """Copy the crawl as `take` does, then follow it without end.
 
-    Yields the records of the copy, then, each second or so, those that came.
+    Yields the number of records of the copy, then, each second or so, that of new ones.
     """
     data, whole = settings.data, False
     if data.exists() and any(data.iterdir()):
@@ -218,7 +216,7 @@ def follow(settings: Settings, progress: Progress) -> Generator[int]:
             yield from copying.follow()
     finally:
         if not whole:
-            shutil.rmtree(data)  # half of a crawl looks like a whole one
+            shutil.rmtree(data)  # a partial copy looks like a whole one
 
 
 class _Copying:
@@ -227,7 +225,7 @@ class _Copying:
         self._admin = admin
         self._journal = journal
         self._progress = progress
-        #: The changelogs' tables, and where what was copied of each partition ends.
+        #: The table of each changelog, and the end of the copy of each partition.
         self._changelogs = {changelog_of(table): table for table in TABLES}
         self._copied: dict[Place, int] = {}
         self._tidied = time.monotonic()
@@ -238,7 +236,7 @@ class _Copying:
         missing = sorted(set(names) - found.keys())
         if missing:
             raise ConfigurationError(f"no topic {missing[0]} at the broker; expected those of a crawl")
-        # All tables are cut at once, and the topics after them: no table is ahead of what it took in.
+        # All tables are cut at once, and the topics after them: no table is ahead of its inbox.
         tables = self._ends(self._changelogs, found)
         for name, table in self._changelogs.items():
             self._journal.create_table(table, found[name].partitions)
@@ -265,7 +263,7 @@ class _Copying:
         return self._admin.ends((name, number) for name in names for number in range(found[name].partitions))
 
     def _copy(self, what: str, ends: Mapping[Place, int]) -> int:
-        """Copy records up to where each partition is cut, and say how far; return how many they were."""
+        """Copy records up to each partition's cut, with progress reports; return their number."""
         records, told = 0, time.monotonic()
         self._progress(f"copying {what}: {len(ends)} partitions")
         for (name, partition), arrived in all_kept(self._settings, ends):
@@ -283,7 +281,7 @@ class _Copying:
             self._journal.place(name, partition, arrived)
 
     def _check_policy(self, partitions: int) -> None:
-        """Raise `ConfigurationError` where the newest page that a policy chose was chosen by another one."""
+        """Raise `ConfigurationError` if another policy made the newest choice of a page."""
         rule = self._settings.frontier.rule
         for partition in range(partitions):
             newest = max(0, self._journal.end(OUTCOMES.name, partition) - NEWEST)
@@ -297,7 +295,7 @@ class _Copying:
                 )
 
     def follow(self) -> Iterator[int]:
-        """Copy what comes; yield how many records that were."""
+        """Copy new records; yield the number of each batch."""
         for found in arriving(self._settings, self._copied):
             for (name, partition), arrived in found.items():
                 self._take_in(name, partition, arrived)
