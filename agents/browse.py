@@ -1,6 +1,6 @@
-"""The browse agent: keeps each user's last accesses in order and tells the frontier what was visited with what.
+"""The browse agent: keeps each user's last accesses in order and reports visits and co-visits to the frontier.
 
-Reads `accesses`; keeps the table `users` (a bounded window of accesses a user); writes `sightings`.
+Reads `accesses`; keeps the table `users` (a bounded window of accesses per user); writes `sightings`.
 """
 
 from collections.abc import Iterable
@@ -22,14 +22,14 @@ from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import ACCESSES, SIGHTINGS
 
 USER_PREFIX = b"u"
-#: URLs of which it is kept in memory what they are, and hosts whose partition is.
+#: URLs whose site and identifier are cached, and hosts whose partition is.
 REMEMBERED = 50_000
 
 
 class UserRow(msgspec.Struct, array_like=True, gc=False):
     """A user's last accesses in time order, and how many there were in all.
 
-    ``browsing`` has the sessions that go on, where sites are stopped at a depth of their own.
+    ``browsing`` has the open sessions, where each site has a depth limit of its own.
     """
 
     window: list[Visit] = []
@@ -38,7 +38,7 @@ class UserRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class BrowseAgent(Handler[UserRow]):
-    """Absorbs accesses; a line that was read before changes nothing."""
+    """Absorbs accesses; a line that is read again changes nothing."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._settings = runtime.settings.browse
@@ -53,7 +53,7 @@ class BrowseAgent(Handler[UserRow]):
         )
 
     def opened(self, shard: Shard[UserRow]) -> None:
-        """Take up a partition's sessions."""
+        """Open a partition's sessions."""
         if self._sessions is not None:
             self._sessions.open(shard, USER_PREFIX)
 
@@ -63,7 +63,7 @@ class BrowseAgent(Handler[UserRow]):
             self._sessions.close(shard.partition)
 
     def absorb(self, shard: Shard[UserRow], fact: Any) -> None:
-        """Take in one access."""
+        """Absorb one access."""
         access: Access = fact
         key = USER_PREFIX + access.user.encode()
         row = shard.get(key) or UserRow()
@@ -85,7 +85,7 @@ class BrowseAgent(Handler[UserRow]):
             self._tell(shard, pairs)
 
     def _tell(self, shard: Shard[UserRow], pairs: list[Pair]) -> None:
-        """Tell each page what changed between it and others: one sighting a page."""
+        """Send each page its changed co-visits, in one sighting per page."""
         beside: dict[str, list[Beside]] = {}
         for url, other, times, sixths in pairs:
             beside.setdefault(url, []).append(Beside(*self._place(other), times, sixths))
@@ -98,31 +98,31 @@ class BrowseAgent(Handler[UserRow]):
 
 
 def _first_of_day(window: Iterable[Visit], visit: Visit) -> bool:
-    """Return whether a user's window, which has the visit, has no other one of its page on its day."""
+    """Return whether a visit is the only one of its page on its day in the window, which includes it."""
     day = day_of(visit.time)
     return sum(other.url == visit.url and day_of(other.time) == day for other in window) == 1
 
 
 class Sessions:
-    """Follows users' sessions: a function of each partition's accesses in their order."""
+    """Tracks users' sessions: a function of each partition's accesses in order."""
 
     def __init__(self) -> None:
         self._pages: dict[str, tuple[str, bytes | None]] = {}
         self._referred: set[int] = set()
 
     def open(self, shard: Shard[UserRow], prefix: bytes) -> None:
-        """Take up a partition, whose users' keys begin with ``prefix``."""
+        """Open a partition; ``prefix`` begins its users' keys."""
         if any(row.browsing is not None and row.browsing.referred for _, row in shard.scan(prefix)):
             self._referred.add(shard.partition)
 
     def close(self, partition: int) -> None:
-        """Forget a partition that another worker has now."""
+        """Forget a partition that another worker owns now."""
         self._referred.discard(partition)
 
     def view(self, partition: int, row: UserRow, access: Access) -> Viewed | None:
-        """Take a user's view into his row; return what it adds to the sessions of its site, None for nothing.
+        """Apply a view to its user's row; return what it adds to its site's sessions, None for nothing.
 
-        What is no browsing (`unbrowsed`) is no view, and as a referrer it is elsewhere.
+        An `unbrowsed` URL is not a view; as a referrer it counts as elsewhere.
         """
         site, page = self._pages.get(access.url) or self._page(access.url)
         if page is None:
@@ -139,7 +139,7 @@ class Sessions:
         return None if told is None else Viewed(*told)
 
     def _page(self, url: str) -> tuple[str, bytes | None]:
-        """Return a URL's site, and its identifier where it is a page that is browsed; remember both."""
+        """Return a URL's site, and its identifier unless it is `unbrowsed`; cache both."""
         if len(self._pages) >= REMEMBERED:
             self._pages.clear()
         found = self._pages[url] = host(url), None if unbrowsed(url) else identifier(url)

@@ -1,13 +1,13 @@
-"""The harvest agent: what a crawl has found of each predicate, as points of one stream.
+"""The harvest agent: publishes what a crawl has found of each predicate, as points of one stream.
 
-Reads `outcomes`; keeps the table `harvest` (a row a predicate, a row a judged URL); writes `standing`, which
-every worker of the role reads whole, and `harvest`. Its points are of the whole crawl, whoever holds which
-partitions: the holder of a partition of `outcomes` writes its counts to `standing`; the holder of the partition
-of a predicate's name merges the newest of them and writes the predicate's points.
+Reads `outcomes`; keeps the table `harvest` (a row per predicate and per judged URL); writes `harvest`, and
+`standing`, which every worker of the role reads whole. Points cover the whole crawl: the owner of each
+partition of `outcomes` publishes its counts, a part per predicate, to `standing`; the owner of the partition of
+a predicate's name merges the newest parts and publishes the predicate's points.
 
-No point goes back behind an earlier one. A part covers only what is committed, which the partition's next owner
-has too, and a point is made of parts that were written before. So a new owner that has read all parts knows
-what each earlier point covered. What an earlier owner appends after the new one's first point is refused
+Points never go backwards. A part covers only committed outcomes, which the partition's next owner has too, and
+a point is made of parts that were published before. So a new owner that has read all parts knows what each
+earlier point covered. What an earlier owner appends after the new one's first point is refused
 (`streams.runtime.Bus.take_over`).
 """
 
@@ -44,7 +44,7 @@ log = EventLog("harvest")
 PREDICATE_PREFIX = b"p"
 SEEN_PREFIX = b"s"
 
-#: Seconds in which outcomes gather into a group: what they come to is told once a second at most.
+#: Seconds over which a commit group of outcomes gathers: points appear once a second at most.
 GROUP_SECONDS = 0.1
 
 
@@ -59,7 +59,7 @@ class HarvestRow(msgspec.Struct, array_like=True, tag="harvest"):
 
 
 class SeenRow(msgspec.Struct, array_like=True, tag="seen"):
-    """A URL whose outcome was counted: its time, and the predicates. A page fetched twice counts once."""
+    """A counted URL: its outcome's time and predicates. A page fetched twice counts once."""
 
     time: float = 0.0
     predicates: list[str] = []
@@ -71,7 +71,7 @@ _row: msgspec.msgpack.Decoder[HarvestTableRow] = msgspec.msgpack.Decoder(Harvest
 
 
 class HarvestAgent(Handler[HarvestTableRow]):
-    """Counts outcomes and tells each predicate's rates now and then."""
+    """Counts outcomes and publishes each predicate's rates at intervals."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._settings = runtime.settings.harvest
@@ -83,11 +83,11 @@ class HarvestAgent(Handler[HarvestTableRow]):
         self.stream = HarvestStream(runtime, self.inbox)
 
     def closed(self, shard: Shard[HarvestTableRow]) -> None:
-        """Say no more of a partition."""
+        """Publish no more of a partition."""
         self.stream.lost(shard.partition)
 
     def absorb(self, shard: Shard[HarvestTableRow], fact: Any) -> None:
-        """Count one outcome, if its page was not judged before; of a later one, its new predicates."""
+        """Count the first outcome of a page, and the new predicates of a later verdict on it."""
         outcome: Counted = fact
         key = SEEN_PREFIX + identifier(outcome.url)
         seen = shard.get(key)
@@ -117,7 +117,7 @@ class HarvestAgent(Handler[HarvestTableRow]):
         return Harvest(self._settings.window_pages, self._settings.window_seconds)
 
     def whole(self, predicate: str) -> Harvest:
-        """Return a predicate's statistics: those of the partitions held as they stand, of others as told."""
+        """Return a predicate's statistics: current for owned partitions, as published for others."""
         parts = {partition: part.state for partition, part in self.stream.parts.of(predicate).items()}
         held = {partition: self._row(shard, predicate).state for partition, shard in self.inbox.shards.items()}
         found = parts | held
@@ -132,7 +132,7 @@ class HarvestAgent(Handler[HarvestTableRow]):
 
 
 def committed_parts(shard: Shard[HarvestTableRow], offset: int) -> Iterator[HarvestPart]:
-    """Yield what a shard's table on disk has of each predicate, which is all that was counted at ``offset``."""
+    """Yield each predicate's part from a shard's table on disk, which was committed at ``offset``."""
     for key, value in shard.store.scan(PREDICATE_PREFIX):
         row = _row.decode(value)
         if isinstance(row, HarvestRow):
@@ -146,12 +146,12 @@ def committed_parts(shard: Shard[HarvestTableRow], offset: int) -> Iterator[Harv
 
 _PARTS: dict[bytes, Decoder[Any]] = {kind.KIND: Decoder(kind) for kind in (HarvestPart, FreshnessPart)}
 
-#: What a point told: the offsets that it covers, and the time of the newest estimate.
+#: What a point covers: the parts' offsets, and the time of the newest estimate.
 Covered: TypeAlias = tuple[dict[int, int], float]
 
 
 class HarvestStream:
-    """Tells the parts of the partitions held in ``inbox``, and the points of the predicates that are theirs."""
+    """Publishes the parts of the partitions owned by ``inbox``, and the points of their predicates."""
 
     def __init__(self, runtime: Runtime, inbox: Stateful[HarvestTableRow]) -> None:
         self._runtime = runtime
@@ -167,7 +167,7 @@ class HarvestStream:
         self._covered: dict[str, Covered] = {}
 
     async def run(self) -> None:
-        """Hear what others tell, and tell what is new now and then; never returns."""
+        """Follow other owners' parts, and publish what is new at intervals; never returns."""
         await self._others.start()
         self._following = True
         self._runtime.metrics.watch(self._others.measure)
@@ -177,7 +177,7 @@ class HarvestStream:
             await self._others.stop()
 
     def _hear(self, key: bytes | None, value: bytes | None) -> None:
-        """Take in a part that was told; what is none is passed over, and what frontiers tell people."""
+        """Apply a published part; skip the other messages of `standing`."""
         decode = _PARTS.get((key or b"").partition(b" ")[0])
         if decode is None:
             return
@@ -189,11 +189,11 @@ class HarvestStream:
             (self.parts if isinstance(part, HarvestPart) else self._fresh).take(part)
 
     def owner(self, predicate: str) -> int:
-        """Return the partition of `outcomes` whose holder writes a predicate's points."""
+        """Return the partition of `outcomes` whose owner publishes a predicate's points."""
         return partition_of(predicate, self._partitions)
 
     def lost(self, partition: int) -> None:
-        """Write no more of a partition that is no longer held."""
+        """Publish no more of a partition that is no longer owned."""
         self._told.pop(partition, None)
         self._hush(partition)
         self._bus.release(HARVEST.name, partition)
@@ -203,7 +203,7 @@ class HarvestStream:
         self._covered = {name: told for name, told in self._covered.items() if self.owner(name) != partition}
 
     async def tell(self) -> None:
-        """Tell the parts of what was committed since the last time, and the points of what is new."""
+        """Publish the parts of what was committed since the last call, then the points that changed."""
         await self._tell_parts()
         for partition, shard in list(self._inbox.shards.items()):
             if partition not in self._taken_over:
@@ -219,7 +219,7 @@ class HarvestStream:
             offset = msgspec.msgpack.decode(mark, type=Mark).offset if mark is not None else -1
             if self._told.get(partition) != offset:
                 read.append((shard, offset))
-                # At first whatever is newer: others may have told what is not heard yet.
+                # At first every newer part: others may have published parts that are not read yet.
                 says_more = self._adds if partition in self._told else self.parts.newer
                 new += filter(says_more, committed_parts(shard, offset))
         if new:
@@ -231,12 +231,12 @@ class HarvestStream:
                 self._told[shard.partition] = offset
 
     def _adds(self, part: HarvestPart) -> bool:
-        """Return whether a part says of more pages than what is known of its partition."""
+        """Return whether a part counts more pages than the known one of its partition."""
         known = self.parts.of(part.predicate).get(part.partition)
         return known is None or known.state.pages < part.state.pages
 
     async def _take_over(self, shard: Shard[HarvestTableRow]) -> None:
-        """Become the one who writes a partition's points, and note what has to be heard before the first."""
+        """Become the one writer of a partition's points, and note how far to read before the first."""
         await self._bus.take_over(HARVEST.name, shard.partition)
         ends = await self._bus.ends(STANDING.name)
         if self._holds(shard):
@@ -245,7 +245,7 @@ class HarvestStream:
             self._bus.release(HARVEST.name, shard.partition)
 
     def _knows_all(self, partition: int) -> bool:
-        """Return whether all that was told before the partition was taken over is known."""
+        """Return whether all parts published before the partition's take-over are known."""
         ends = self._taken_over.get(partition)
         if ends is None:
             return False
@@ -264,7 +264,7 @@ class HarvestStream:
             if self.owner(predicate) == shard.partition and self._covered.get(predicate) != told:
                 covered[predicate] = told
                 records.append((predicate.encode(), msgspec.json.encode(self._point(predicate, parts))))
-        # What was put together before this look is no more than the next owner knows, if there is one by now.
+        # Built before this check, the records cover no more than a next owner already knows.
         if not records or not self._inbox.owns(shard):
             return
         try:
@@ -294,11 +294,10 @@ class HarvestStream:
 
 
 class Parts(Generic[Part]):
-    """The newest parts of each predicate, by partition; there are ``partitions`` of them at most.
+    """The newest part of each predicate in each of ``partitions`` partitions.
 
-    A part is all that a partition has of a predicate, so parts may come twice, late and in any order: the one
-    of the greatest ``age`` holds. An estimate of how current matches are that an earlier owner tells late holds
-    until the next one.
+    A part is all that a partition has of a predicate, so parts may arrive twice, late and in any order: the
+    greatest ``age`` wins. A freshness estimate that an earlier owner publishes late holds until the next one.
     """
 
     def __init__(self, partitions: int, age: Callable[[Part], float]) -> None:
@@ -307,17 +306,17 @@ class Parts(Generic[Part]):
         self._parts: dict[str, dict[int, Part]] = {}
 
     def take(self, part: Part) -> None:
-        """Take in a part, unless a newer one of its partition is known, or there is no such partition."""
+        """Apply a part, unless a newer one of its partition is known or the partition does not exist."""
         if part.partition < self._partitions and self.newer(part):
             self._parts.setdefault(part.predicate, {})[part.partition] = part
 
     def newer(self, part: Part) -> bool:
-        """Return whether a part says more than what is known of its partition."""
+        """Return whether a part is newer than the known one of its partition."""
         known = self._parts.get(part.predicate, {}).get(part.partition)
         return known is None or self._age(known) < self._age(part)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the predicates that a partition has parts of."""
+        """Yield the predicates that have parts."""
         return iter(self._parts)
 
     def of(self, predicate: str) -> dict[int, Part]:
@@ -327,7 +326,7 @@ class Parts(Generic[Part]):
 
 # metrics
 
-#: What is told of each predicate, and added up over those that share a label.
+#: Reported for each predicate, and summed over those that share a label.
 _SUMS: Final = (
     catalogue.HARVEST_PAGES, catalogue.HARVEST_HITS, catalogue.WINDOW_PAGES, catalogue.WINDOW_HITS,
     catalogue.CHANCE_PAGES, catalogue.CHANCE_HITS,
@@ -335,10 +334,10 @@ _SUMS: Final = (
 
 
 class HarvestMetrics:
-    """Counts the outcomes that one harvest agent counts.
+    """The metrics of one harvest agent.
 
-    ``states`` yields the statistics of predicates, each of the whole crawl and told by one worker alone: so a
-    sum over workers counts nothing twice. It is asked at a scrape.
+    ``states``, called at a scrape, yields predicates' statistics over the whole crawl. One worker alone reports
+    each predicate, so a sum over workers counts nothing twice.
     """
 
     def __init__(self, runtime: Runtime, states: Callable[[], Iterable[tuple[str, Harvest]]]) -> None:
@@ -354,7 +353,7 @@ class HarvestMetrics:
         self._hits.count(predicate, hit)
 
     def measure(self, reading: Reading) -> None:
-        """Tell each predicate's figures; those that share a label have no rate."""
+        """Report each predicate's figures; those that share a label have no rate."""
         found: dict[str, tuple[int, ...]] = {}
         for predicate, state in self._states():
             window = min(state.pages, state.window_pages), state.ring_hits

@@ -1,10 +1,9 @@
-"""The learn agent: learns from labels, and tells the frontiers what it learned.
+"""The learn agent: learns from labels, and publishes what it learned to the frontiers.
 
-Reads `evidence`; keeps the table `interests` (a row a predicate's combiner, and a row a feature that an earlier
+Reads `evidence`; keeps the table `interests` (a row per predicate's combiner, and per feature that an earlier
 crawl counted); writes `interests`.
 
-What it tells are combiners as they stand, so that a repetition does no harm, and need not wait for the group to
-be safe.
+It publishes whole combiners, so a repetition does no harm, and they need not wait for the group's commit.
 """
 
 import asyncio
@@ -33,14 +32,14 @@ log = EventLog("learn")
 
 #: Seconds over which a commit group of labels gathers.
 GROUP_SECONDS = 0.25
-#: Labels until which every change is published at once; and the least time between two publications.
+#: Labels up to which every change is published at once, and the seconds between publications after that.
 EAGER_PAGES, INTERVAL_SECONDS = 200, 0.1
-#: Features whose prior counts are told in one message.
+#: Features whose prior counts go into one message.
 PRIORS = 1_000
 
 PRIOR_PREFIX = b"p"
 MODEL_PREFIX = b"m"
-#: What rows of earlier releases begin with, which had the counts here.
+#: Key prefixes of earlier releases' rows, which had the counts here.
 EARLIER_PREFIXES = (b"b", b"f", b"s")
 
 
@@ -51,7 +50,7 @@ class PriorRow(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
 
 
 class ModelRow(msgspec.Struct, array_like=True, frozen=True, tag="model"):
-    """What has learned from a predicate's labels: the fields of `models.policy.combiner.State`."""
+    """A predicate's combiner: the fields of `models.policy.combiner.State`."""
 
     mean: bytes
     covariance: bytes
@@ -64,7 +63,7 @@ LearnShard: TypeAlias = Shard[LearnRow]
 
 
 def prior_key(feature: str) -> bytes:
-    """Return the key of the row of what earlier crawls counted under a feature."""
+    """Return the key of the row of a feature's counts in earlier crawls."""
     return PRIOR_PREFIX + feature.encode()
 
 
@@ -74,12 +73,12 @@ def model_key(predicate: str) -> bytes:
 
 
 def name_of(key: bytes) -> str:
-    """Return the feature or predicate that the key of a row names."""
+    """Return the feature or predicate that a row's key names."""
     return key[1:].decode()
 
 
 class ModelStore:
-    """Learns from labels, made of ``inputs``; each also stages the row of its predicate's combiner."""
+    """Learns from labels made of ``inputs``, and stages the row of each combiner that changes."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         self._inputs = inputs
@@ -96,11 +95,11 @@ class ModelStore:
         shard.put(model_key(label.predicate), ModelRow(*learner.state()))
 
     def labels(self) -> dict[str, int]:
-        """Return how many labels each predicate's combiner has learned from, of the partitions held."""
+        """Return how many labels each predicate's combiner has learned from, in owned partitions."""
         return {name: learner.labels for known in self._learners.values() for name, learner in known.items()}
 
     def start(self, shard: LearnShard, start: Start) -> bool:
-        """Start a predicate's combiner where an earlier crawl's stood; return False where it has learned."""
+        """Start a predicate's combiner from an earlier crawl's; return False if it has learned already."""
         learner = self._learner(shard, start.predicate)
         if learner.labels:
             return False
@@ -109,7 +108,7 @@ class ModelStore:
         return True
 
     def weighting(self, shard: LearnShard, predicate: str) -> Weighting:
-        """Return a predicate's combiner as it stands."""
+        """Return a predicate's current combiner."""
         learner = self._learner(shard, predicate)
         combiner = learner.combiner
         return Weighting(combiner.mean.tobytes(), combiner.covariance.tobytes(), learner.shifts)
@@ -126,14 +125,14 @@ class ModelStore:
 
 
 class LearnAgent(Handler[LearnRow]):
-    """Absorbs labels and tells what they change."""
+    """Absorbs labels and publishes what they change."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self._models = ModelStore(inputs_with(runtime.settings.semantic is not None))
         runtime.watch(self._measure)
         self._learned: dict[str, LearnShard] = {}
-        #: The shards whose counts of earlier crawls are to be told, and those that took in some since the mark.
+        #: Shards whose counts of earlier crawls await publication, and partitions with uncommitted ones.
         self._inherited: dict[int, LearnShard] = {}
         self._inheriting: set[int] = set()
         self._predicates: set[str] = set()
@@ -144,7 +143,7 @@ class LearnAgent(Handler[LearnRow]):
         )
 
     def opened(self, shard: LearnShard) -> None:
-        """Take up a partition: what changed before a crash may not have been told, so all is.
+        """Open a partition, and publish all its rows: a crash may have left changes unpublished.
 
         Raises `ConfigurationError` for rows of an earlier release.
         """
@@ -170,7 +169,7 @@ class LearnAgent(Handler[LearnRow]):
         self._models.closed(shard)
 
     def absorb(self, shard: LearnShard, fact: Evidence) -> None:
-        """Learn from a label, or take up what an earlier crawl learned."""
+        """Learn from a label, or apply what an earlier crawl learned."""
         if isinstance(fact, Label):
             self._models.learn(shard, fact)
             self._learned[fact.predicate] = shard
@@ -198,7 +197,7 @@ class LearnAgent(Handler[LearnRow]):
                 log.warning("skipped an earlier crawl's predicate that this one doesn't have", predicate=name)
 
     def committed(self, shard: Shard[LearnRow]) -> None:
-        """Have what the group changed told."""
+        """Have the group's changes published."""
         if shard.partition in self._inheriting:
             self._inheriting.discard(shard.partition)
             self._inherited[shard.partition] = shard
@@ -210,11 +209,11 @@ class LearnAgent(Handler[LearnRow]):
 
     def _measure(self, reading: Reading) -> None:
         for predicate, labels in self._models.labels().items():
-            if predicate != FAILED:  # no predicate of the crawl's
+            if predicate != FAILED:  # not a predicate of the crawl
                 reading.add(LABELS, labels, self.runtime.metrics.predicate(predicate))
 
     async def run(self) -> None:
-        """Tell whenever something changed: at once while few pages are judged, a little later then."""
+        """Publish every change: at once while labels are few, at intervals later."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -223,12 +222,12 @@ class LearnAgent(Handler[LearnRow]):
                 await asyncio.sleep(INTERVAL_SECONDS)
 
     async def publish(self) -> None:
-        """Commit what was absorbed, and tell all that there is to tell."""
+        """Commit what was absorbed, and publish every pending change."""
         await self.inbox.flush()
         await self._tell()
 
     async def _tell(self) -> None:
-        """Send what there is to tell, in the order in which it came to be."""
+        """Send the pending changes, in the order in which they arose."""
         async with self._sending:
             messages = self._combiners() + list(self._priors())
             if messages:
