@@ -1,1 +1,1 @@
-"""A worker: one process that plays some of the roles, or all of them."""
+"""A worker: one process that plays some or all of the roles."""

@@ -1,4 +1,4 @@
-"""What the crawl command does around a crawl: checks, seeds, the archive's server, the end's summary."""
+"""The crawl command around a crawl: checks, seeds, the archive's server, the final summary."""
 
 import asyncio
 import json
@@ -36,16 +36,16 @@ from scentline.streams.settings import ConfigurationError, Settings
 if TYPE_CHECKING:
     from scentline.agents.worker.status import PredicateStatus, Status
 
-#: Seeds that are drawn from a log.
+#: Seeds drawn from a log.
 SEEDS = 10
-#: Accepted accesses among whose pages the seeds are drawn.
+#: Accepted accesses from whose pages the seeds are drawn.
 DRAWN_FROM = 2_000
 
 
 def seeds_of_log(source: str, settings: Settings) -> list[str]:
-    """Return ten pages of a log, drawn among those of its first accesses; all there are, if fewer.
+    """Return ten pages drawn from a log's first accesses, or all of them if fewer.
 
-    Of standard input, which can be read only once, the sample at hand is used.
+    Standard input can be read only once, so only its sample is used.
     """
     observer = Observer(settings.observe, b"seeds")
     with LogFile(source) as log:
@@ -57,15 +57,15 @@ def seeds_of_log(source: str, settings: Settings) -> list[str]:
     return Random(settings.random_seed).sample(urls, min(SEEDS, len(urls)))
 
 
-#: The exit status of a crawl that has no page, or was refused a seed.
+#: The exit status of a crawl that fetched no page, or had a seed refused.
 FRUITLESS = 1
-#: Share of the requests that visit judged pages again, with --keep-up, where frontier.revisit says none.
+#: With --keep-up, the share of requests that revisit judged pages, if frontier.revisit sets none.
 KEEP_UP_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class CrawlOptions:
-    """What a crawl is given beside its settings."""
+    """The options of a crawl beside its settings."""
 
     seeds: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
@@ -73,16 +73,16 @@ class CrawlOptions:
     as_json: bool = False
     follow: bool = False
     keep_up: bool = False
-    #: Starts the window of the crawl, where there is to be one.
+    #: Starts the crawl's window, if it has one.
     window: Callable[[Settings], ServerProcess] | None = None
     join: bool = False
     quiet: bool = False
 
 
 def run(settings: Settings, options: CrawlOptions) -> int:
-    """Run a crawl and print its summary; return its exit status: `INTERRUPTED`, or `FRUITLESS`.
+    """Run a crawl and print its summary; return its exit status: 0, `INTERRUPTED` or `FRUITLESS`.
 
-    Raises what is wrong with the options before anything is started.
+    Raises errors of the options before it starts anything.
     """
     settings = _keeping_up(with_every_page(settings)) if options.keep_up else with_every_page(settings)
     if not settings.predicates:
@@ -116,13 +116,13 @@ def run(settings: Settings, options: CrawlOptions) -> int:
         status, interrupted = asyncio.run(_crawl(settings, observer, seeds, options))
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.rule)))
-    # Seeds of a log are nobody's wish.
+    # A refused seed drawn from a log is no error.
     refused = options.seeds and not status.refused_seeds.isdisjoint(seeds)
     return INTERRUPTED if interrupted else FRUITLESS if refused or not status.fetched else 0
 
 
 def _keeping_up(settings: Settings) -> Settings:
-    """Return the settings of a crawl without an end; raises `ConfigurationError` where a budget ends it."""
+    """Return the settings of an endless crawl; raises `ConfigurationError` where a budget would end it."""
     frontier = settings.frontier
     if frontier.budget or frontier.requests:
         raise ConfigurationError(
@@ -136,7 +136,7 @@ def _keeping_up(settings: Settings) -> Settings:
 async def _crawl(
     settings: Settings, observer: Observer, seeds: list[str], options: CrawlOptions
 ) -> tuple["Status", bool]:
-    """Import what a crawl is made of, while the judge's process starts, and crawl."""
+    """Import the crawler while the judge's process starts, and crawl."""
     examiner = ExaminerProcess(Work.of(settings))
     try:
         with uncollected():
@@ -161,7 +161,7 @@ def _check_files(options: CrawlOptions) -> None:
     if options.follow and not options.logs:
         raise ConfigurationError("--follow needs a log: give --log FILE")
     if options.follow:
-        # Imported where it is used: it brings Faust, which is imported beside the judge's process otherwise.
+        # Imported here: it imports Faust, which otherwise happens while the judge's process starts.
         from scentline.agents.observe.following import check_followed
 
         check_followed(options.logs)
@@ -186,7 +186,7 @@ def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
     hubs = settings.news.hubs_given if settings.frontier.mode == "instant" else ()
     if not options.seeds and not options.logs and not hubs:
         if kept_settings(settings.data) is not None:
-            return []  # it goes on with what it knows
+            return []  # it continues from its tables
         raise ConfigurationError("a crawl needs somewhere to start: --seed URL, --log FILE or both")
     if not options.seeds:
         return [*hubs, *(seeds_of_log(options.logs[0], settings) if options.logs else ())]
@@ -200,7 +200,7 @@ def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
 def summary(status: "Status", policy: str) -> dict[str, object]:
     """Return the summary that ``--json`` prints.
 
-    ``news`` is in it in the mode "instant", ``revisits`` and ``changes`` where judged pages are visited again.
+    It has ``news`` in the mode "instant", ``revisits`` and ``changes`` where judged pages are revisited.
     """
     figures = ("ended", "fetched", "requests", "failed", "refused")
     return {
@@ -230,5 +230,5 @@ def _of_predicate(found: "PredicateStatus") -> dict[str, object]:
 
 
 def _rounded(figures: dict[str, float]) -> dict[str, float | None]:
-    """Return figures as they are printed: infinity is none in JSON."""
+    """Return figures rounded for JSON, with None for infinity."""
     return {name: round(value, 3) if isfinite(value) else None for name, value in figures.items()}

@@ -1,4 +1,4 @@
-"""The log that the settings name: connecting to it, and how far readers may fall behind before others wait."""
+"""Connecting to the log that the settings name, and back-pressure from readers that fall behind."""
 
 import asyncio
 import time
@@ -16,9 +16,9 @@ from scentline.streams.transport.journal import Journal
 
 
 def open_journal(settings: Settings) -> Journal:
-    """Open the data directory's journal for writing and make the topics and tables that are missing.
+    """Open the data directory's journal for writing, and create missing topics and tables.
 
-    Raises `ConfigurationError` for the settings of another log or number of partitions, and where forgetting a
+    Raises `ConfigurationError` where the settings name another log or number of partitions, or forgetting a
     user was interrupted.
     """
     check_nothing_pending(settings.data)
@@ -55,9 +55,9 @@ def _make_topics(journal: Journal, partitions: int) -> None:
 
 @asynccontextmanager
 async def connect(settings: Settings) -> AsyncIterator[Bus]:
-    """Connect to the log; raises what `open_journal` does, and `KafkaError` for brokers that can't be used."""
+    """Connect to the log; raises what `open_journal` does, and `KafkaError` for unusable brokers."""
     if settings.on_kafka:
-        # Imported when it is used: a crawl on the embedded log has no use for a Kafka client.
+        # Imported here: a crawl on the embedded log needs no Kafka client.
         from scentline.streams.transport.kafka.bus import KafkaBus
 
         async with KafkaBus(settings) as bus:
@@ -69,34 +69,34 @@ async def connect(settings: Settings) -> AsyncIterator[Bus]:
 
 # back-pressure
 
-#: Waits until whoever takes messages in has room for more.
+#: Waits until the messages' reader has room for more.
 Room: TypeAlias = Callable[[], Awaitable[None]]
 
-#: Seconds between two looks at how many messages wait: here, and on Kafka.
+#: Seconds between two checks of the lag: in this process, and on Kafka.
 WAIT_SECONDS, LOOK_SECONDS = 0.02, 0.5
-#: The roles, in the order in which what a line comes to reaches them.
+#: The roles downstream of a log line, in order.
 ROLES = ("browse", "frontier", "learn")
-#: Those that what a predicate says of kept pages reaches.
+#: The roles downstream of verdicts on kept pages.
 REJUDGED = ("frontier", "learn")
 
 
 async def unabsorbed(bus: Bus, inbox: Stateful[Any]) -> int:
-    """Return the messages of an inbox, all partitions of which are here, that are not absorbed yet."""
+    """Return how many messages an inbox has yet to absorb; it must own all partitions."""
     ends = await bus.ends(inbox.topic.name)
     marks = {partition: shard.mark.offset + 1 for partition, shard in inbox.shards.items()}
     return sum(end - marks.get(partition, 0) for partition, end in ends.items())
 
 
 async def room_for(bus: Bus, inbox: Stateful[Any], most: int) -> None:
-    """Wait until at most so many messages of such an inbox wait."""
+    """Wait until at most ``most`` messages of such an inbox are unabsorbed."""
     while await unabsorbed(bus, inbox) > most:
         await asyncio.sleep(WAIT_SECONDS)
 
 
 class Downstream:
-    """The messages that wait, on Kafka, for the one of ``roles`` that is furthest behind.
+    """Back-pressure on Kafka: the lag of the one of ``roles`` that is furthest behind.
 
-    The brokers are asked only when batches of ``batch`` messages since could make it more than
+    The brokers are queried only when batches of ``batch`` messages since could raise it above
     `streams.backlog`. ``tell`` is called with the reason for waiting.
     """
 
@@ -112,7 +112,7 @@ class Downstream:
         self._next = 0.0
 
     async def room(self) -> None:
-        """Wait until there is room for a batch, one of which may be sent then; an unknown lag is too much."""
+        """Wait until there is room for one batch, which may then be sent; an unknown lag is too much."""
         while self._waiting > self._most:
             await asyncio.sleep(self._next - time.monotonic())
             self._waiting, why = await asyncio.to_thread(self._look)
@@ -122,7 +122,7 @@ class Downstream:
         self._waiting += self._batch
 
     def _look(self) -> tuple[int, str]:
-        # Imported where it is used: the embedded log has no use for a Kafka client.
+        # Imported here: the embedded log needs no Kafka client.
         from scentline.agents.operate.topics import lags
         from scentline.streams.transport.kafka.connection import KafkaError
 

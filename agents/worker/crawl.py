@@ -1,6 +1,6 @@
 """A whole crawl in one process: every role, a beginning and an end.
 
-What is decided here: where to start, when the log has been fed, and when the crawl is finished.
+It decides where to start, when the log has been fed, and when the crawl is finished.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ BACKLOG = 20
 
 
 class Engine(Worker):
-    """A worker that plays every role, and so is a whole crawler."""
+    """A worker that plays every role: a whole crawler."""
 
     def __init__(self, settings: Settings, observer: Observer, examiner: ExaminerProcess | None = None) -> None:
         super().__init__(settings, ROLES, observer, examiner=examiner)
@@ -49,7 +49,7 @@ class Engine(Worker):
         self.begin()
 
     def _control(self, bus: JournalBus) -> None:
-        """Take up what one process alone can know, and listen to what other processes ask of it."""
+        """Expect the answers of unanswered orders, and serve the requests of other processes."""
         for order in _unanswered_orders(bus):
             self.frontier.expect(order)
         runtime, steered = self.runtimes["frontier"], self.frontier.core.steered
@@ -66,12 +66,12 @@ class Engine(Worker):
     # work
 
     async def seed(self, urls: Iterable[str]) -> None:
-        """Start from canonical URLs; one that is known already changes nothing."""
+        """Start from canonical URLs; a known one changes nothing."""
         if messages := seeding(urls, self.bus.partitions(SIGHTINGS.name)):
             await self.bus.send_all(messages)
 
     async def take_up(self) -> None:
-        """Wait until the frontier has heard what the learner knows: an earlier crawl's state, above all."""
+        """Wait until the frontier has read what the learner knows, above all an earlier crawl's state."""
         ends = await self.bus.ends(EVIDENCE.name)
         shards = self.learn.inbox.shards
         while any(n not in shards or shards[n].mark.offset + 1 < end for n, end in ends.items()):
@@ -84,7 +84,7 @@ class Engine(Worker):
             await asyncio.sleep(WAIT_SECONDS)
 
     async def start_feeding(self, sources: Sequence[str], follow: bool = False) -> None:
-        """Feed logs, one after the other, while the crawl runs, or follow them all."""
+        """Feed logs one after the other while the crawl runs, or follow them all."""
         positions = await read_positions(self.bus, self._observer.reading)
         room = partial(room_for, self.bus, self.browse.inbox, BACKLOG)
         feeder = Feeder(self._observer, self.bus, positions, room, self._read)
@@ -102,7 +102,7 @@ class Engine(Worker):
         self._feeder = self.runtimes["frontier"].spawn(work())
 
     async def stop_feeding(self) -> None:
-        """Stop feeding, wherever the log is."""
+        """Stop feeding, even amid a log."""
         if self._feeder is not None:
             self._feeder.cancel()
             await asyncio.gather(self._feeder, return_exceptions=True)
@@ -110,10 +110,10 @@ class Engine(Worker):
     def _read(self, part: float | None) -> None:
         self.log_read = part
 
-    # where it stands
+    # progress
 
     async def caught_up(self) -> bool:
-        """Return whether every stateful role has absorbed all that was sent to it, and sent what came of it."""
+        """Return whether every stateful role has absorbed all messages, and sent its own."""
         return all([await self._absorbed_all(inbox) for inbox in self.inboxes])
 
     async def _absorbed_all(self, inbox: Stateful[Any]) -> bool:
@@ -124,7 +124,7 @@ class Engine(Worker):
         )
 
     async def finished(self) -> bool:
-        """Return whether there is nothing left to do: the budget is spent, or all is fed and fetched."""
+        """Return whether nothing is left to do: the budget is spent, or all is fed and fetched."""
         if not self.frontier.core.finished or any(self.judge.due()):
             return False
         if self.frontier.core.budget.spent:
@@ -133,7 +133,7 @@ class Engine(Worker):
         return done and self.frontier.core.finished
 
     async def settle(self) -> None:
-        """Wait until what was fetched has been counted everywhere."""
+        """Wait until every role has counted what was fetched."""
         await self.stop_feeding()
         while not self.stopped.is_set() and not await self.caught_up():
             for inbox in self.inboxes:
@@ -150,7 +150,7 @@ def _unanswered_orders(bus: JournalBus) -> Iterator[FetchOrder]:
                 yield decode(entry.value or b"")
 
 
-#: Seconds between two reports of where the crawl stands.
+#: Seconds between two reports of the status.
 REPORT_SECONDS = 0.5
 
 
@@ -165,10 +165,10 @@ async def run_crawl(
 ) -> tuple[Status, bool]:
     """Crawl; return the last status and whether the crawl was interrupted before its end.
 
-    Ctrl-C (SIGINT) and SIGTERM stop it cleanly: the next run orders again what was in flight.
+    Ctrl-C (SIGINT) and SIGTERM stop it cleanly: the next run repeats the orders in flight.
     """
     told = asyncio.Event()
-    # It is told to end while the engine stops, too.
+    # The signal may also come while the engine stops.
     with ExitStack() as heard:
         async with Engine(settings, observer, examiner) as engine:
 

@@ -1,6 +1,6 @@
-"""The data directory of a crawl: writable, its owner's alone, with a file of the settings that the crawl keeps.
+"""The data directory of a crawl: writable, closed to other users, with a file of the crawl's fixed settings.
 
-Going on with others would mix what was learned, counted and reached under the two: they are refused.
+Other settings are refused: they would mix what was learned, counted and reached under both.
 """
 
 import json
@@ -20,21 +20,21 @@ from scentline.agents.stored import read_stored, write_stored
 from scentline.models.settings import AUTO, JudgeSettings
 from scentline.streams.settings import ConfigurationError, Settings
 
-#: The file of the settings that a crawl keeps. Where there is none, there is no crawl.
+#: The file of a crawl's fixed settings. Without it there is no crawl.
 CRAWL = "crawl.json"
-#: The folder of what is the window's own, and says who answers it.
+#: The folder of the window's own files and of the address that answers it.
 WINDOW = "window"
 _MOST_BYTES = 1_000_000
-#: What this program puts into a data directory.
+#: The names that this program creates in a data directory.
 _OURS = frozenset({"journal", "kept", "requests", CRAWL, WINDOW, "forgetting", KEY_FILE})
-#: `frontier.revisit` of a crawl with revisits, where the settings at hand have none: as good as any other.
+#: `frontier.revisit` of a crawl with revisits, where the given settings have none: any share would do.
 LEAST_SHARE = 0.01
 
 
 def make_directory(data: Path) -> None:
-    """Make the data directory, its owner's alone, if need be; what was open to others there is closed to them.
+    """Create the data directory, closed to other users, if missing; close what is open to them there.
 
-    Raises `ConfigurationError` where it can't be written to.
+    Raises `ConfigurationError` where it isn't writable.
     """
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def make_directory(data: Path) -> None:
     except OSError as error:
         raise ConfigurationError(f"data {data}: can't create the directory: {error.strerror}") from error
     try:
-        # Tried, not asked: root may do everything, except where the file system can't.
+        # A trial, not a permission check: root may do everything, except where the file system can't.
         tempfile.TemporaryFile(dir=data).close()
     except OSError as error:
         raise ConfigurationError(
@@ -53,10 +53,10 @@ def make_directory(data: Path) -> None:
 
 
 def _open_to_others(data: Path) -> Iterator[Path]:
-    """Yield what an earlier version left open, and the directory too where it holds nothing else."""
+    """Yield what an earlier version left open, and the directory too if it holds nothing else."""
     held = list(data.iterdir())
     ours = [path for path in held if path.name in _OURS]
-    # Of the key it is said where it is used: whoever could read it can undo the pseudonyms.
+    # Not the key: its reader closes it with a warning, since its readers can undo the pseudonyms.
     closed = [path for path in ours if path.name != KEY_FILE]
     for path in closed + ([data] if ours and len(ours) == len(held) else []):
         status = path.lstat()
@@ -65,10 +65,10 @@ def _open_to_others(data: Path) -> Iterator[Path]:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The settings that a crawl keeps: its ``policy``, or ordering, and what it counts from the first page on.
+    """A crawl's fixed settings: its ``policy``, or ordering, and what it counts from the first page on.
 
-    Another table of word vectors may replace ``semantic``, a path or `AUTO`, but not none. ``judges`` has a
-    line for each judge of categories, by its contents: under others the same predicate is another one.
+    ``semantic``, a path or `AUTO`, may change to another table of word vectors, but not to or from None.
+    ``judges`` identifies each judge of categories by its contents: other judges change what predicates mean.
     """
 
     policy: str
@@ -79,7 +79,7 @@ class Kept(msgspec.Struct, frozen=True):
     judges: tuple[str, ...]
 
     def in_words(self) -> tuple[str, ...]:
-        """Return what is said of a crawl with each of the settings, all but the judges."""
+        """Return each setting as a phrase about a crawl that has it."""
         extras = [f"frontier.{name}" for name in ("visited_patterns_only", "revisit") if getattr(self, name)]
         return (
             f"with the policy {self.policy}",
@@ -91,7 +91,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def kept_settings(data: Path) -> Kept | None:
-    """Return what the crawl in the directory ``data`` keeps of its settings, None where there is none.
+    """Return the fixed settings of the crawl in the directory ``data``, None without a crawl.
 
     Raises `ConfigurationError` where the file can't be read.
     """
@@ -107,9 +107,9 @@ def _unpacked(data: bytes) -> Kept:
 
 
 def keep_settings(settings: Settings) -> None:
-    """Note the settings that a crawl keeps in its data directory.
+    """Write a crawl's fixed settings into its data directory.
 
-    Other processes read the file: what is there is not written again. Raises `ConfigurationError` where the
+    An unchanged file is not written again, since other processes read it. Raises `ConfigurationError` where the
     crawl there has others.
     """
     data, held, given = settings.data, kept_settings(settings.data), _given(settings)
@@ -121,7 +121,7 @@ def keep_settings(settings: Settings) -> None:
             if was != now:
                 raise ConfigurationError(f"{data} holds a crawl {was}: give one {now} its own --data")
     if given != held:
-        # Not by msgspec: a file's name may hold bytes that are no UTF-8.
+        # Not by msgspec: a file's name may not be UTF-8.
         write_stored(data / CRAWL, json.dumps(asdict(given)).encode())
 
 
@@ -138,9 +138,9 @@ def _given(settings: Settings) -> Kept:
 
 
 def _judges(settings: JudgeSettings) -> Iterator[str]:
-    """Yield a line for each judge of categories: of which kind it is, and its content's hash or version."""
+    """Yield a line for each judge of categories: its kind, and its content's hash or version."""
     for kind, path in (("labels", settings.labels), ("classifier", settings.classifier)):
-        # The judge says what is wrong with a file.
+        # The judge reports a file that can't be read.
         if path is not None:
             with suppress(OSError), Path(path).open("rb") as file:
                 yield f"judge.{kind} of SHA-256 {file_digest(file, 'sha256').hexdigest()[:16]}"
@@ -156,9 +156,9 @@ def _judges(settings: JudgeSettings) -> Iterator[str]:
 
 
 def with_table(settings: Settings) -> Settings:
-    """Return the settings with the table of word vectors that the crawl there began with, or with none.
+    """Return the settings with the table of word vectors, or none, that the crawl there began with.
 
-    So it is where they leave the choice; a new crawl has the table that comes with the program.
+    A table that the settings name stays; a new crawl uses the one that comes with the program.
     """
     held = kept_settings(settings.data)
     if held is None or settings.learn.semantic != AUTO:
@@ -167,9 +167,9 @@ def with_table(settings: Settings) -> Settings:
 
 
 def of_crawl(settings: Settings) -> Settings:
-    """Return the settings with those that the crawl in their data directory keeps, where there is one.
+    """Return the settings with the fixed ones of the crawl in their data directory, if there is one.
 
-    Where the settings name a table of word vectors they are believed: it may have been moved.
+    A table of word vectors that the settings name stays, since it may have been moved.
     """
     held = kept_settings(settings.data)
     if held is None:

@@ -1,4 +1,4 @@
-"""Where a crawl stands: its figures, shown in a live view on a terminal, in plain lines elsewhere."""
+"""The status of a crawl: its figures, in a live view on a terminal, in plain lines elsewhere."""
 
 import time
 from collections import deque
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PredicateStatus(NamedTuple):
-    """What was found of a predicate, over all requests of the crawl, and in the last minute of this run."""
+    """A predicate's harvest, over all requests of the crawl and in the last minute of this run."""
 
     harvest: Harvest
     hits_per_request: float
@@ -28,7 +28,7 @@ class PredicateStatus(NamedTuple):
 
 
 class KeptUp(NamedTuple):
-    """How a crawl keeps up: ``revisits`` that were answered over all its runs, ``changes`` told in this one."""
+    """How a crawl keeps up: ``revisits`` answered in all its runs, ``changes`` reported in this one."""
 
     revisits: int
     changes: int
@@ -40,23 +40,23 @@ class Status:
 
     fetched: int
     run_fetched: int  #: In this run.
-    requests: int  #: That were answered.
-    failed: int  #: URLs that brought no page, and that are not for this crawl.
+    requests: int  #: Answered ones.
+    failed: int  #: URLs without a page; those ``refused`` are not for this crawl.
     refused: int
     seconds: float
     candidates: int
     in_flight: int
-    log_read: float | None  #: The part of a log, None where unknown.
+    log_read: float | None  #: The share of a log, None where unknown.
     waiting: int  #: Messages for the frontier.
     predicates: dict[str, PredicateStatus]
     news: NewsStanding | None = None  #: In the mode "instant".
-    kept_up: KeptUp | None = None  #: Where pages are visited again.
+    kept_up: KeptUp | None = None  #: Where pages are revisited.
     slots: Slots | None = None  #: Where requests have a delay.
     paused: bool = False
     budget: int = 0  #: Of pages, 0 for any number.
-    seconds_left: float | None = None  #: By the time, or the rate of pages.
+    seconds_left: float | None = None  #: By the time limit or the page rate.
     refused_seeds: frozenset[str] = frozenset()
-    ended: str = ""  #: Why, in the last one.
+    ended: str = ""  #: Why; in the final status.
 
     @property
     def pages_per_second(self) -> float:
@@ -65,7 +65,7 @@ class Status:
 
 
 class Meter:
-    """Takes a running engine's status; it counts from when it was made."""
+    """Measures a running engine's status, from its own creation on."""
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
@@ -74,7 +74,7 @@ class Meter:
         self._hits: deque[tuple[float, dict[str, int]]] = deque()
 
     def status(self, waiting: int = 0) -> Status:
-        """Return where the crawl stands now; so many messages wait for the frontier."""
+        """Return the current status; ``waiting`` messages wait for the frontier."""
         engine, core = self._engine, self._engine.frontier.core
         totals = core.totals()
         seconds = time.monotonic() - self._started
@@ -126,20 +126,20 @@ class Meter:
 
 # what is shown
 
-#: Is shown the engine and where the crawl stands, now and then.
+#: Called with the engine and its status at intervals.
 Report: TypeAlias = "Callable[[Engine, Status], None]"
 
-#: Seconds between two plain lines, and how long these are at most.
+#: Seconds between two plain lines, and their most characters.
 LINE_SECONDS, COLUMNS = 5.0, 100
-#: Newest matches shown on a terminal; messages for the frontier from which on it is said that they wait.
+#: Newest matches shown on a terminal; messages for the frontier above which they are mentioned.
 MATCHES, WAITING = 8, 50
 
 
 @contextmanager
 def reporter(out: TextIO) -> Iterator[Report]:
-    """Give a report function for ``out``, a terminal or not."""
+    """Yield a report function for ``out``, a terminal or not."""
     if out.isatty():
-        # Imported where it is used: rich takes 40 ms.
+        # Imported here: rich takes 40 ms.
         from rich.console import Console
         from rich.live import Live
 
@@ -152,7 +152,7 @@ def reporter(out: TextIO) -> Iterator[Report]:
 
 
 class Lines:
-    """Writes a plain line every few seconds, and where the crawl stood at its end."""
+    """Writes a plain line every few seconds, and the final status."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -168,7 +168,7 @@ class Lines:
             self.finish()
 
     def finish(self) -> None:
-        """Write the newest status unless it has been written; the last one with what each predicate had."""
+        """Write the newest status if unwritten; the final one with each predicate's figures."""
         status, self._unwritten = self._unwritten, None
         if status is not None:
             lines = ending(status) if status.ended else [line(status)]
@@ -177,7 +177,7 @@ class Lines:
 
 
 def line(status: Status) -> str:
-    """Return where the crawl stands, in one line: of what there is to say, what has room."""
+    """Return the status in one line, with the parts that fit."""
     predicates = status.predicates.values()
     text = f"{clock(status.seconds)}  {progress(status)}"
     for part in (
@@ -194,7 +194,7 @@ def line(status: Status) -> str:
 
 
 def progress(status: Status) -> str:
-    """Return how many pages of how many there are, how fast they come, and how long that will take."""
+    """Return the pages fetched, the budget, the rate and the time left."""
     of = f" of {status.budget:,}" if status.budget else ""
     known = None if status.ended or status.waiting > WAITING else status.seconds_left
     left = "" if known is None else f", {clock(known)} left"
@@ -212,12 +212,12 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-#: The columns of what each predicate had.
+#: The columns of each predicate's figures.
 HEAD = ("predicate", "hits", "judged", "harvest rate", "a request", "a minute")
 
 
 def ending(status: Status) -> list[str]:
-    """Return the lines that a crawl ends with: why, after how long, and what each predicate had of it."""
+    """Return a crawl's last lines: why and after how long it ended, and each predicate's figures."""
     rows = [HEAD, *_rows(status)]
     seeds = f", {len(status.refused_seeds):,} of them seeds" if status.refused_seeds else ""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -237,7 +237,7 @@ def _rows(status: Status) -> Iterator[tuple[str, ...]]:
 
 
 def further(status: Status) -> list[str]:
-    """Return what some crawls do besides: waiting, reading a log, fetching news, visiting pages again."""
+    """Return the parts that only some crawls have: pause, log, waiting messages, news, revisits."""
     news, keeping = status.news, status.kept_up
     found = ["paused"] if status.paused else []
     found += [] if status.log_read is None else [f"{status.log_read:.0%} of the log read"]
@@ -275,5 +275,5 @@ def _view(engine: "Engine", status: Status) -> "Group":
 
 
 def _share(kept: Kept | None) -> str:
-    """Return how many of the matches there are now are current, by estimate."""
+    """Return the estimated share of the matches that is current, and their number."""
     return "-" if kept is None else f"{kept.current / kept.matches:.0%} of {kept.matches}"

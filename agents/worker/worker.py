@@ -1,6 +1,6 @@
-"""The worker: plays roles in this process until it is stopped, or meets an error that must not be passed over.
+"""The worker: plays roles in this process until a signal or a fatal error stops it.
 
-What it owns: the connection to the log, the Faust apps, the web client, the broadcast readers.
+It owns the connection to the log, the Faust apps, the web client and the broadcast readers.
 """
 
 import asyncio
@@ -50,27 +50,27 @@ from scentline.streams.transport.embedded import watch
 #: The roles, in the order in which messages flow, and those with an inbox and a table.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
 STATEFUL = ("browse", "judge", "frontier", "learn", "harvest")
-#: Seconds between two looks at whether a definition was heard.
+#: Seconds between two checks that a definition was read back.
 HEARD_SECONDS = 0.005
-#: Messages that may wait for the frontier in the same process, before kept pages are judged again.
+#: Messages that may wait for the frontier in the same process before the judging of kept pages waits.
 BACKLOG = 50
-#: Seconds between two words about why kept pages wait.
+#: Seconds between two log lines about why kept pages wait.
 SAY_SECONDS = 30.0
 
 log = EventLog("worker")
 
-#: Work that goes on beside the agent's stream, without end.
+#: Endless work beside the agent's stream.
 Task: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Worker:
-    """Some of the roles, or all, on the log of the settings. An async context manager: it runs while entered.
+    """Plays some or all roles on the log of the settings. An async context manager: it runs while entered.
 
-    ``examiner`` is a process of the judge's that runs already; without one the worker starts its own.
+    ``examiner`` is a running process of the judge; without one the worker starts its own.
     """
 
     bus: Bus
-    # One for each role that is played.
+    # One for each played role.
     observe: ObserveAgent
     browse: BrowseAgent
     fetch: FetchAgent
@@ -141,7 +141,7 @@ class Worker:
         for app in self._apps:
             app.finalize()
             self._resources.push_async_callback(app.stop)
-        self._resources.callback(gc.freeze)  # Faust collects all there is, for each table that it closes
+        self._resources.callback(gc.freeze)  # Faust runs a full collection for each table that it closes
         # Together: each waits a second or more for its group on Kafka.
         await asyncio.gather(*(app.start() for app in self._apps))
         for app in self._apps:
@@ -164,7 +164,7 @@ class Worker:
     # the roles
 
     async def _play(self, role: str, runtime: Runtime) -> tuple[Task, ...]:
-        """Make the agent of a role; return what runs beside its stream."""
+        """Create the agent of a role; return what runs beside its stream."""
         match role:
             case "observe":
                 self.observe = ObserveAgent(runtime, self._observer)
@@ -200,28 +200,28 @@ class Worker:
         return JudgeAgent(runtime, examiner, self.predicates, kept)
 
     def _room(self) -> Callable[[], Awaitable[None]]:
-        """Return what waits until those who read verdicts on kept pages have room."""
+        """Return what waits until the readers of verdicts on kept pages have room."""
         if self.settings.on_kafka:
             return Downstream(self.settings, self.bus.partitions(SIGHTINGS.name), self._waits, REJUDGED).room
-        return lambda: room_for(self.bus, self.frontier.inbox, BACKLOG)  # made after this role
+        return lambda: room_for(self.bus, self.frontier.inbox, BACKLOG)  # created after the judge
 
     def _waits(self, why: str) -> None:
-        """Say why kept pages wait, if it is time."""
+        """Log why kept pages wait, if it is time."""
         if time.monotonic() >= self._said + SAY_SECONDS:
             self._said = time.monotonic()
             EventLog("judge").info("kept pages wait", reason=why)
 
-    # what every worker hears
+    # what every worker reads
 
     async def _listen(self) -> None:
-        """Read what every worker must know before anything is judged or chosen, then follow it."""
+        """Read what every worker must know before it judges or chooses anything, then follow it."""
         await self._follow(CONTROL, self._hear_control)
         await self._announce_predicates()
         if "frontier" in self.roles:
             await self._follow(INTERESTS, self._hear_interests)
 
     async def _follow(self, topic: Topic, hear: Callable[[bytes | None, bytes | None], None]) -> None:
-        # Each worker hears for itself: what can't be heard is passed over, without a letter.
+        # Each worker reads for itself: it skips an unreadable message without a dead letter.
         quarantine = next(iter(self.runtimes.values())).quarantine
         broadcast = self.broadcasts[topic.name] = Broadcast(self.bus, topic.name, hear, self.fail, quarantine)
         await broadcast.start()
@@ -240,7 +240,7 @@ class Worker:
 
     def _hear_interests(self, key: bytes | None, value: bytes | None) -> None:
         if value is None:
-            return  # it stands in a later message
+            return  # a later message has it
         try:
             told = self._interests(value)
         except RecordError as error:
@@ -249,9 +249,9 @@ class Worker:
             self.frontier.heard_interests(told)
 
     async def _announce_predicates(self) -> None:
-        """Define the predicates of the settings; share and state that a known one was given stay.
+        """Define the predicates of the settings; a known one keeps its share and state.
 
-        Raises `ConfigurationError` where a name stands for another expression: what is counted is of that.
+        Raises `ConfigurationError` where a name has another expression: that is the one counted.
         """
         for name, expression in self.settings.predicates.items():
             known = self.predicates.definitions.get(name)
@@ -270,7 +270,7 @@ class Worker:
                 )
 
     def _check_judges(self) -> None:
-        """Raise where a predicate, of this run or one before, asks for categories that nobody tells."""
+        """Raise where a predicate, of this run or an earlier one, needs categories that no judge gives."""
         if "judge" in self.roles:
             check_judges(self.predicates.active, self.settings.judge)
         earlier = sorted(self.predicates.active.keys() - self.settings.predicates.keys())
@@ -278,7 +278,7 @@ class Worker:
             log.info("predicates of earlier runs are followed too", predicates=", ".join(earlier))
 
     def fail(self, error: BaseException) -> None:
-        """End the worker for an error past which nothing may be written."""
+        """End the worker for an error after which nothing may be written."""
         if self.failure is None:
             self.failure = error
         self.stopped.set()
@@ -298,9 +298,9 @@ class Worker:
             if "harvest" in self.roles:
                 await self.harvest.stream.tell()
         except Exception as error:
-            self.fail(error)  # what failed before comes first: this may be what came of it
+            self.fail(error)  # an earlier failure takes precedence: it may have caused this one
 
-    # where it stands
+    # state
 
     @property
     def inboxes(self) -> list[Stateful[Any]]:
@@ -312,7 +312,7 @@ class Worker:
 
 
 def played(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the roles that the names stand for; raises `ConfigurationError` for one that there is not.
+    """Return the named roles, in their order; raises `ConfigurationError` for an unknown one.
 
     >>> played(["judge", "fetch"])
     ('fetch', 'judge')
@@ -325,7 +325,7 @@ def played(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def run(settings: Settings, roles: tuple[str, ...]) -> None:
-    """Play the roles until a signal ends the worker; raises the error that ended it otherwise."""
+    """Play the roles until a signal ends the worker; raises the error that ended it instead."""
     settings = with_every_page(settings)
     _check(settings, roles)
     make_directory(settings.data)
@@ -343,7 +343,7 @@ def _check(settings: Settings, roles: tuple[str, ...]) -> None:
             f"fetch.user_agent: {settings.fetch.user_agent!r} names no contact, so nothing may be "
             "fetched; expected your URL or e-mail address, or hosts in fetch.allow"
         )
-    # Every worker that observes must call a user by the same name.
+    # Every observing worker must give a user the same pseudonym.
     if "observe" in roles and settings.observe.key is None:
         raise ConfigurationError(
             "observe.user_key: missing; expected the key of the users' pseudonyms in "
@@ -355,7 +355,7 @@ async def _run(settings: Settings, roles: tuple[str, ...], observer: Observer) -
     metrics = Metrics()
     waiting = ["the broker, or topics: the worker's log says what it waits for"]
     metrics.health.need(lambda: list(waiting))
-    # It is told to end while the worker stops, too.
+    # The signal may also come while the worker stops.
     with ExitStack() as heard:
         async with Worker(settings, roles, observer, metrics) as worker:
             waiting.clear()
