@@ -47,7 +47,7 @@ class Hubs:
 
     ``news`` returns the news prefix of a URL. ``retry_seconds`` is the wait after a failure, doubled with each
     failure. ``changed`` collects the hubs whose rows changed, ``delays`` the URLs of fetched new links to news,
-    each with its seconds from publication to verdict.
+    each with its seconds from publication to fetch.
     """
 
     def __init__(

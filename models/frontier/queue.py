@@ -1,4 +1,4 @@
-"""The candidates of one predicate that are in memory, best first among the hosts that may be asked now."""
+"""The candidates of one predicate that are in memory, best first among ready hosts."""
 
 import math
 from collections import Counter
@@ -15,22 +15,22 @@ import numpy as np
 from scentline.models.url import host as host_of
 from scentline.models.url import owner
 
-# Negated priority, order, URL, host: the best compares least. A change makes a new item, and the old one
-# stays in its heap until it is met: an item is live while ``_live`` holds that very object.
+# Negated priority, order, URL, host: the best compares least. A change creates a new item, and the old one
+# stays in its heap until it is reached: an item is live while ``_live`` holds that very object.
 _Item: TypeAlias = tuple[float, int, str, str]
 
-# Heaps may hold twice what is live and this much more before they are rebuilt.
+# Heaps are rebuilt when they hold more than twice their live items and this many.
 _SLACK = 32
 # Draws from a host's heap, about half of it live, before it is rebuilt so that every draw succeeds.
 _DRAWS = 16
-#: Candidates looked at together at a choice: those of them that are not fresh are scored again.
+#: Candidates examined together at a choice: the stale ones are rescored.
 FEW = 10
-#: Known URLs that a step of the sweep looks at, and answered requests between two steps: what the best few hide
-#: is scored again in its turn.
+#: Known URLs that a step of the sweep examines, and answered requests between two steps: so candidates behind
+#: the best few are rescored in turn.
 SWEPT, ANSWERS_A_SWEEP = 200, 20
-#: Hosts of one owner (`models.url`) that are kept: a name costs nothing, and takes time at every choice.
+#: Most hosts kept of one owner (`models.url`): a name costs its owner nothing, but time at every choice.
 OWNER_HOSTS = 1_000
-#: A limit that nothing reaches.
+#: An unreachable limit.
 UNLIMITED = 1 << 62
 
 
@@ -38,8 +38,8 @@ UNLIMITED = 1 << 62
 class _Lane:
     """One host's candidates.
 
-    ``top`` is the host's valid entry among the hosts, never worse than its best candidate; None while the host
-    has none, so that an older entry of the same item does not count.
+    ``top`` is the host's valid entry in the heap of hosts, never worse than its best candidate; None while the
+    host has none, so that an older entry of the same item does not count.
     """
 
     heap: list[_Item] = field(default_factory=list)
@@ -48,16 +48,16 @@ class _Lane:
 
 
 class CandidateQueue:
-    """At most ``limit`` candidates by host; the worst leave when there are more.
+    """At most ``limit`` candidates by host; the worst are evicted when there are more.
 
-    A tenth leaves at once. While nine tenths are there, what is no better than the best that left is not let
-    in. When as many came as had left, let in or not, it is looked anew which are the worst: priorities change.
+    A tenth is evicted at once. While nine tenths are left, candidates worse than the best evicted are refused.
+    After as many arrivals as evictions, refused ones included, the worst are determined again.
 
-    An owner has at most ``hosts`` hosts in it: what lies on further ones is taken as evicted at once.
+    An owner has at most ``hosts`` hosts here: candidates on further hosts count as evicted at once.
 
-    A candidate is better with a higher priority and, at the same one, with a smaller order (its discovery
-    number). Each host has a heap with lazy deletion, and the hosts are in a heap by their best, so that a
-    choice looks at the hosts and candidates it returns and at better hosts that are not ready.
+    A candidate is better with a higher priority and, on a tie, with a smaller order (its discovery number).
+    Each host has a heap with lazy deletion, and the hosts are in a heap by their best, so that a choice
+    examines only the hosts and candidates it returns, and better hosts that are not ready.
 
     >>> queue = CandidateQueue(limit=1000)
     >>> queue.put("http://a.org/1", "a.org", priority=2.0, order=0)
@@ -78,7 +78,7 @@ class CandidateQueue:
         self._lanes: dict[str, _Lane] = {}
         self._tops: list[_Item] = []
         self._floor: float | None = None
-        #: The best of those that left last for want of room, and how many were not let in since.
+        #: The best item of the last eviction, and the number refused since.
         self._cut: _Item | None = None
         self._refused = 0
 
@@ -95,22 +95,22 @@ class CandidateQueue:
     def floor(self) -> float | None:
         """The highest priority evicted since ``reset_floor``; None when nothing was.
 
-        While the best candidate here is above it, nothing that left for want of room would come first.
+        While the best candidate here is above it, no evicted one would come first.
         """
         return self._floor
 
     def reset_floor(self) -> None:
-        """Forget what was evicted: to be called when the evicted candidates were looked at again."""
+        """Reset the floor: to be called when the evicted candidates are considered again."""
         self._floor = self._cut = None
 
     def priority(self, url: str) -> float:
-        """Return the priority of a candidate; KeyError when it is not one."""
+        """Return the priority of a candidate; KeyError when it is not here."""
         return -self._live[url][0]
 
     def put(self, url: str, host: str, priority: float, order: int) -> None:
-        """Insert a candidate or change its priority and order; ValueError for a priority that is no number.
+        """Insert a candidate or change its priority and order; ValueError for a priority that is NaN.
 
-        When there are more than ``limit``, the worst leave, perhaps with this one.
+        When there are more than ``limit``, the worst are evicted, this one perhaps among them.
         """
         if math.isnan(priority):
             raise ValueError(f"candidate queue: the priority of {host} order {order} is nan, expected a number")
@@ -145,9 +145,9 @@ class CandidateQueue:
             self._compact(lane)
 
     def change(self, found: Iterable[tuple[str, float | None, int]], *, only_held: bool = False) -> None:
-        """Put URLs with their priorities and orders, or remove those without one, one after the other.
+        """Put URLs with their priorities and orders, and remove those without a priority, one after the other.
 
-        ``only_held`` leaves out those that are not here.
+        ``only_held`` skips URLs that are not here.
 
         >>> queue, again = CandidateQueue(limit=10), [("http://a.org/", None, 0), ("http://b.org/", 9.0, 1)]
         >>> queue.change([("http://a.org/", 2.0, 0), ("http://c.org/", 1.0, 2)])
@@ -163,11 +163,11 @@ class CandidateQueue:
                 self.put(url, host_of(url) if known is None else known[3], priority, order)
 
     def holds(self, urls: Iterable[str]) -> int:
-        """Return how many of some URLs are here."""
+        """Return how many of the URLs are here."""
         return sum(url in self._live for url in urls)
 
     def discard(self, url: str) -> None:
-        """Remove a candidate, if it is one."""
+        """Remove a candidate, if it is here."""
         item = self._live.pop(url, None)
         if item is None:
             return
@@ -182,7 +182,7 @@ class CandidateQueue:
     def best(self, count: int, ready: Callable[[str], bool] = lambda host: True) -> list[str]:
         """Return the ``count`` best candidates of ready hosts, best first; they stay in the queue.
 
-        ``ready`` is asked at most once a host, and must not change the queue.
+        ``ready`` is called at most once a host, and must not change the queue.
         """
         chosen: list[_Item] = []
         opened: list[_Lane] = []
@@ -197,9 +197,9 @@ class CandidateQueue:
         return [item[2] for item in chosen]
 
     def heads(self, count: float = math.inf, meets: Callable[[str], bool] = lambda host: False) -> list[str]:
-        """Return the best candidate of each host, best first, of ``count`` hosts or until ``meets`` says so.
+        """Return the best candidates of hosts, one each, best first: ``count``, or until ``meets`` is true.
 
-        ``meets`` is asked once a host, and must not change the queue; hosts behind the last are not looked at.
+        ``meets`` is called once a host, and must not change the queue; hosts behind the last are not examined.
         """
         found: list[str] = []
         opened: list[_Lane] = []
@@ -226,13 +226,13 @@ class CandidateQueue:
         return 0 if lane is None else lane.size
 
     def count(self, ready: Callable[[str], bool]) -> int:
-        """Return the number of candidates of ready hosts: how many `sample` draws from."""
+        """Return the number of candidates of ready hosts, which `sample` draws from."""
         return sum(lane.size for host, lane in self._lanes.items() if ready(host))
 
     def nth(self, number: int, each: Callable[[str], float]) -> float:
         """Return the priority of the ``number``-th best candidate, minus infinity where there are fewer.
 
-        Of a host its ``each`` best count, rounded up. Looks at every candidate of the hosts that count.
+        Only the ``each(host)`` best of a host count, rounded up. Examines every candidate of these hosts.
 
         >>> queue = CandidateQueue(limit=10)
         >>> for order in range(4):
@@ -252,9 +252,9 @@ class CandidateQueue:
         return -float(np.partition(np.array(found), number - 1)[number - 1])
 
     def sample(self, rng: Random, ready: Callable[[str], bool]) -> str | None:
-        """Return a candidate drawn uniformly among all those of ready hosts; None when there is none.
+        """Return a candidate drawn uniformly from those of ready hosts; None when there is none.
 
-        Exact: a ready host is drawn by its number of candidates, then one of them. Asks ``ready`` of every
+        Exact: a ready host is drawn by its number of candidates, then one of them. Calls ``ready`` for every
         host.
         """
         lanes = [lane for host, lane in self._lanes.items() if ready(host)]
@@ -271,8 +271,8 @@ class CandidateQueue:
     def _take(self, count: int, ready: Callable[[str], bool], chosen: list[_Item], opened: list[_Lane]) -> None:
         """Move the best items from their heaps to ``chosen``, and the hosts met from ``_tops`` to ``opened``.
 
-        Taken out and put back rather than looked at in place, so that every stale item met is met once: the
-        best are rescored at each choice, and their old items would gather just where the next choice looks.
+        Items are removed and put back, so that every stale item is met only once: the best are rescored at each
+        choice, and their old items would gather just where the next choice looks.
         """
         lanes, tops = self._lanes, self._tops
         heads: list[_Item] = []
@@ -296,7 +296,7 @@ class CandidateQueue:
                 heappop(heads)
 
     def _next_lane(self) -> _Lane | None:
-        """Take the best host's lane from ``_tops``; None where what stands there is out of date."""
+        """Take the best host's lane from ``_tops``; None where that entry is stale."""
         top = heappop(self._tops)
         lane = self._lanes.get(top[3])
         if lane is None or lane.top is not top:
@@ -330,7 +330,7 @@ class CandidateQueue:
             self._evict()
 
     def _evict(self) -> None:
-        """Have the worst leave, so that nine tenths of the room are taken."""
+        """Evict the worst, so that the queue is nine tenths full."""
         self._refused, self._cut = 0, None
         count = len(self._live) - self._left
         if count <= 0:

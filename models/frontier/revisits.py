@@ -1,13 +1,12 @@
-"""Which judged page is visited again, and when: discovery and revisits share one window, budget and politeness.
+"""Which judged page is revisited, and when: discovery and revisits share one window, budget and politeness.
 
-A page is due when it may well have changed, and of those that are due the one is visited of which that gains
-most (`models.revisit.rate`). What a candidate is worth is the same at its limit, times its probability of a
-hit: it was never visited. So a revisit comes before a candidate where it gains more, within `frontier.revisit`,
-and where nothing else can be fetched.
+A page is due when it has probably changed, and the due page with the greatest gain is visited first
+(`models.revisit.rate`). The gain of a candidate, which was never visited, is the limit of that gain times its
+probability of a hit. So a revisit comes before a candidate where it gains more, within `frontier.revisit`, and
+where nothing else can be fetched.
 
-Rows have when pages are due, in order of time: those that are due are read, a few at a time, into a queue, of
-which those that gain least leave when it is full. They are read again then, round and round. So what is in
-memory does not grow with the pages.
+Rows index pages by due time. Due pages are read, a few at a time, into a bounded queue that evicts those of
+least gain, and evicted pages are read again in the next round. So memory does not grow with the pages.
 """
 
 import math
@@ -38,24 +37,24 @@ from scentline.models.revisit.queue import DueQueue
 from scentline.models.revisit.rate import limit, stale
 from scentline.models.url import host
 
-#: The policy of an order to visit a page again.
+#: The policy of a revisit order.
 AGAIN = "revisit"
-#: Revisits at most that follow each other while candidates wait.
+#: Most consecutive revisits while candidates wait.
 BURST = 5.0
-#: Pages that are due in memory at most: all may be looked at at once, in some 20 ms.
+#: Most due pages in memory: a look at all of them takes some 20 ms.
 QUEUE = 10_000
-#: How full that is when no more are read at once; a few are at each look, so that none is left out for ever.
+#: Fill level at which a look reads only a few more pages; it always reads some, so that none starves.
 FULL = 0.9
-#: Rows that are taken up at a time, and seconds for which that goes on.
+#: Rows read at a time, and seconds for which a look reads.
 TAKEN_UP, LOOK_SECONDS = 20, 0.01
-#: What a page is worth that satisfies no predicate, where one that does is worth 1: it may come to.
+#: Worth of a page that satisfies no predicate, relative to one that does: it may satisfy one later.
 MISS = 0.1
-#: Part that the newest order has in what candidates are worth.
+#: Weight of the newest order in the mean worth of candidates.
 NEWEST = 0.05
 
 
 class Revisits(Visiting[VisitRow]):
-    """Chooses the pages to visit again, and gives their orders."""
+    """Chooses the pages to revisit, and orders them."""
 
     visit = "again"
 
@@ -75,15 +74,15 @@ class Revisits(Visiting[VisitRow]):
         self._tally = tally
         self._stopwatch = stopwatch
         self.freshness = Freshness()
-        #: Of each visit that was ordered, how probable it was that the page is as it was.
+        #: By URL of an ordered visit: the probability that the page is unchanged.
         self._expected: dict[str, float] = {}
-        #: What is known of the pages in the queue.
+        #: The estimates of the pages in the queue.
         self._known: dict[str, Estimate] = {}
-        #: When the next page of each shard comes due, as far as its rows were read.
+        #: When the next page of each shard is due, as far as its rows were read.
         self._next: dict[int, float] = {}
         most = min(QUEUE, candidates.settings.queue)
         self._queue, self._full = DueQueue(most), FULL * most
-        #: How far the rows of each shard are read: those of pages that are due, and those of all.
+        #: How far the rows of each shard are read: those of due pages, and those of all pages.
         self._read: dict[int, bytes | None] = {}
         self._unseen: dict[int, bytes | None] = {}
         self._more = False
@@ -96,30 +95,30 @@ class Revisits(Visiting[VisitRow]):
     # shards
 
     def open(self, shard: Rows, now: float) -> None:
-        """Begin to take up a shard that is held, or was taken back to what is on disk."""
+        """Begin to load a shard that is newly held, or was rolled back to its state on disk."""
         self._read[shard.partition] = self._unseen[shard.partition] = None
         self._next.pop(shard.partition, None)
 
     def close(self, shard: Rows) -> None:
-        """Forget a shard that another worker has now; its pages are passed over when their turn comes."""
+        """Forget a shard that another worker has now; its pages in the queue are skipped in their turn."""
         self._read.pop(shard.partition, None)
         self._unseen.pop(shard.partition, None)
         self.freshness.keep(lambda url: self._candidates.shards.of(url) is not None)
 
     def renew(self) -> None:
-        """Read all pages that are due once more: some were left out."""
+        """Read all due pages once more, as some were skipped."""
         self._read = dict.fromkeys(self._read)
         self._next = {}
 
     @property
     def busy(self) -> bool:
-        """Whether there is more to take up at once."""
+        """Whether there is more to load at once."""
         return self._more
 
     def look(self, now: float) -> None:
-        """Take up pages that came due, a few or, while there is room for many, for half of the time at most.
+        """Load due pages: a few or, while there is room for many, for at most half of the time.
 
-        Candidates that were not taken up come first.
+        The loading of candidates has precedence.
         """
         begun = self._stopwatch()
         if begun < self._rests:
@@ -144,7 +143,7 @@ class Revisits(Visiting[VisitRow]):
         return not all(ended) and len(self._queue) < self._full
 
     def _see_all(self, now: float) -> bool:
-        """Go on with all rows of shards that were opened; return whether there are more."""
+        """Continue with all rows of opened shards; return whether there are more."""
         for shard in self._held(self._unseen):
             self._see(shard, now)
         return bool(self._unseen)
@@ -154,9 +153,9 @@ class Revisits(Visiting[VisitRow]):
         return [shard for shard in found if shard is not None]
 
     def _take_due(self, shard: Rows, now: float) -> bool:
-        """Take up the next few pages that are due, those that are for longest first; return if these were all.
+        """Load the next few due pages, the longest due first; return whether they were the last.
 
-        All that come due later follow in the rows, so that none of them need be in memory.
+        Pages due later follow in the rows, so none of them needs to be in memory.
         """
         if now < self._next.get(shard.partition, 0.0):
             return True
@@ -174,7 +173,7 @@ class Revisits(Visiting[VisitRow]):
         return taken < TAKEN_UP
 
     def _see(self, shard: Rows, now: float) -> None:
-        """Go on with the rows of a shard that was opened: for the figures, and what is in flight."""
+        """Continue with the rows of an opened shard: for the figures, and the visits in flight."""
         found = list(islice(shard.scan(VISIT_PREFIX, self._unseen[shard.partition]), TAKEN_UP))
         for _, row in found:
             if isinstance(row, VisitRow):
@@ -188,7 +187,7 @@ class Revisits(Visiting[VisitRow]):
         shard.let_go_of_excess()
 
     def settle(self, now: float) -> None:
-        """Take up the pages whose changed rows are on disk, where those that come due later are read."""
+        """Apply the changed rows that are on disk, from where pages due later are read."""
         changed, self._visits.changed = self._visits.changed, set()
         for url in changed:
             shard = self._candidates.shards.of(url)
@@ -239,7 +238,7 @@ class Revisits(Visiting[VisitRow]):
         self.freshness.put(visit.url, match)
 
     def _importance(self, page: PageRow) -> float:
-        """Return what a page is worth: by its matches, by its requests, or by both."""
+        """Return the worth of a page: by its matches, by its requests, or by both."""
         by = self._by
         matches = 1.0 if _holding(page.verdict) else MISS
         requests = 1.0 + page.visits
@@ -248,15 +247,15 @@ class Revisits(Visiting[VisitRow]):
     # choices
 
     def earn(self, promised: float | None) -> None:
-        """Count the order of a candidate, and how many hits it promises, where that is told."""
+        """Count the order of a candidate, and its expected hits, where known."""
         self._credit = min(BURST, self._credit + self._earned)
         if promised is not None:
             self._worth += NEWEST * (promised - self._worth)
 
     def next(self, now: float, *, spare: bool) -> tuple[Rows, VisitRow, float] | None:
-        """Return the page to visit next, with what that gains; None where there is none that may be asked.
+        """Return the next page to revisit, with its gain; None where none is ready.
 
-        ``spare`` says that no candidate can be fetched: then it costs nothing, and is held against none.
+        ``spare`` means that no candidate can be fetched: then any gain will do, and no credit is spent.
         """
         if not spare and self._credit < 1:
             return None
@@ -281,12 +280,12 @@ class Revisits(Visiting[VisitRow]):
         return self._candidates.scope.exclusions.has(url)
 
     def order(self, shard: Rows, visit: VisitRow, gain: float, now: float) -> None:
-        """Order a visit, by the version that is known."""
+        """Order a visit, conditional on the known version."""
         page = self._judged(shard, visit.url)
         assert page is not None and page.verdict is not None, "a judged page was chosen"
         known = self._known.pop(visit.url)
         self._expected[visit.url] = 1 - stale(known.hidden, now - visit.visited + known.aged)
-        # What is not judged again for long would be forgotten, so that its page has to come.
+        # Without a version the page is sent in full, and judged again before its outcome is forgotten.
         version = visit.version if now - page.judged_at < RENEWED else None
         revisit = Revisit(
             version, visit.visited, True, page.verdict, visit.content, visit.links,

@@ -1,9 +1,9 @@
-"""The frontier's rows: a URL, a linking page and its children, a page beside others, a page that is visited
-again, a hub, a host, users' ways to a URL, totals, and what is counted of verdicts.
+"""The frontier's rows: a URL, a linking page and its children, a page beside others, a revisited page, a hub,
+a host, users' ways to a URL, totals, and the counts of verdicts.
 
-A page's row lies in the partition of its host. A linking page's rows lie in every partition that holds one of
-its link targets, and what is told of a page beside others in every partition that holds one of these, so that
-scoring a candidate never leaves its partition.
+A page's row lies in the partition of its host. A linking page has rows in every partition that holds one of its
+link targets, and a page beside others in every partition that holds one of these, so that scoring a candidate
+never leaves its partition.
 """
 
 from typing import Literal, TypeAlias
@@ -25,23 +25,23 @@ from scentline.models.revisit.rate import Group, Trust
 from scentline.models.revisit.rate import History as Visited
 from scentline.models.traps import Barren
 
-#: What has become of a URL; a "trapped" one is of a space without end, by its spelling.
+#: The state of a URL; a "trapped" one belongs to an endless space, by its spelling.
 State: TypeAlias = Literal["candidate", "leased", "judged", "gone", "refused", "moved", "given up", "trapped"]
 
 #: States in which a URL may still be fetched.
 OPEN: frozenset[State] = frozenset({"candidate", "leased"})
 
 DAY = 86_400.0
-#: The policy of a choice that no policy made: the page is new and news (`models.frontier.instant`).
+#: The policy of a choice made because the page is new and news (`models.frontier.instant`).
 INSTANT = "instant"
 
 
 class Choice(msgspec.Struct, array_like=True, frozen=True):
-    """Why a URL was fetched when it was: for which predicate, by which policy, with what priority.
+    """Why a URL was fetched when it was: for which predicate, by which policy, at which priority.
 
-    ``probability`` is that of the choice, ``comes`` that of a page to come and ``expected`` that of a hit where
-    one does, where the policy says so. ``parts`` are predicates' parts of what the page was worth, where turns
-    are proportional (`models.frontier.proportional`).
+    ``probability`` is that of the choice, ``comes`` that of a page to arrive and ``expected`` that of a hit if
+    it does, where the policy estimates them. ``parts`` are the predicates' shares of the page's worth, where
+    turns are proportional (`models.frontier.turns`).
     """
 
     predicate: str
@@ -56,12 +56,12 @@ class Choice(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def promised(self) -> float | None:
-        """How many hits were expected of the request."""
+        """The expected hits of the request."""
         return None if self.expected is None else self.expected * (1.0 if self.comes is None else self.comes)
 
 
 class Brought(msgspec.Struct, array_like=True, frozen=True):
-    """The revisit that brought a link: of which hub, at what time, and when the visit was that had it not."""
+    """The revisit that found a link: its hub and time, and the visit before, which did not find it."""
 
     hub: str
     time: float
@@ -69,21 +69,20 @@ class Brought(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PageRow(msgspec.Struct, array_like=True, gc=False, tag="page"):
-    """What is known of a URL; what is worked out of that for a choice is in memory only (`Candidates`).
+    """What is known of a URL; values derived for a choice are in memory only (`Candidates`).
 
-    ``parents`` are the linking pages kept for words and siblings, ``links`` the in-links from judged pages
-    for each predicate: [all, from pages that satisfy it]. ``priorities`` are those for each predicate when the
-    page was chosen, ``inherited`` those taken over from a URL that redirects here. ``together`` are the pages
-    kept that users visited near it: [their partition, access pairs in the region, sixths of co-visits];
-    ``told`` are the partitions of all such pages, which a verdict concerns. ``inputs`` are those of the learned
-    policy for each predicate when the page, or one that redirects here, was chosen. ``judged_at`` is the time
-    of the verdict. ``hops`` is how many redirects in a row led here, ``postponed`` how many of the attempts
-    came to nothing because their time had not come. ``found`` tells that a revisit brought the first link to
-    it. ``place`` is where it lies in its site, where sites are stopped at a depth of their own. A ``silent``
-    page teaches nothing but that it was judged: its owner had more of the latest fetches than may teach.
-    ``requests`` is how many requests for it were answered; it ``failed`` where the last of them ended it
-    without a page. A page of its own host links to a ``native`` one. ``sizes`` are those of answers in the log,
-    where pages are visited again.
+    ``parents`` are the linking pages kept for words and siblings, ``links`` the in-links from judged pages by
+    predicate: [all, from pages that satisfy it]. ``priorities`` are those by predicate when the page was
+    chosen, ``inherited`` those of a URL that redirects here. ``together`` has the pages kept that users visited
+    near it: [their partition, access pairs in the region, sixths of co-visits]; ``told`` are the partitions of
+    all such pages, which get its verdicts. ``inputs`` are those of the learned policy by predicate when the
+    page, or one that redirects here, was chosen. ``judged_at`` is the time of the verdict. ``hops`` counts the
+    consecutive redirects that led here, ``postponed`` the attempts that came too early. ``found`` is set where
+    a revisit found the first link to it. ``place`` is its place in its site, where each site is stopped at its
+    own depth. A ``silent`` page counts as judged but teaches nothing: its owner had more of the latest fetches
+    than may teach. ``requests`` counts the answered requests for it; it ``failed`` where the last of them
+    closed it without a page. A ``native`` page has a link from its own host. ``sizes`` are those of its answers
+    in the log, where pages are revisited.
     """
 
     url: str
@@ -119,7 +118,7 @@ class PageRow(msgspec.Struct, array_like=True, gc=False, tag="page"):
 
 
 class BesideRow(msgspec.Struct, array_like=True, tag="beside"):
-    """What is known of a page that lies together with others: its verdict, its first words, and which others.
+    """A page that users visited near others: its verdict, its first words, and these others.
 
     ``pages`` are those of this partition that keep it in their ``together``.
     """
@@ -130,14 +129,14 @@ class BesideRow(msgspec.Struct, array_like=True, tag="beside"):
 
 
 class Depth(msgspec.Struct, array_like=True):
-    """How deep users and links go on a host: page views of each level in ``sessions``, and `Growth`."""
+    """How deep users and links go on a host: page views by level in ``sessions``, and `Growth`."""
 
     views: list[int] = []
     sessions: int = 0
     growth: Growth = msgspec.field(default_factory=Growth)
 
     def view(self, level: int, change: int) -> None:
-        """Count page views of a level, or take them back; what lies deeper counts as the deepest of levels."""
+        """Change the page views of a level by ``change``; deeper levels count as `MAX_LEVEL`."""
         level = min(level, MAX_LEVEL)
         while len(self.views) <= level:
             self.views.append(0)
@@ -145,18 +144,18 @@ class Depth(msgspec.Struct, array_like=True):
 
 
 class HostRow(msgspec.Struct, array_like=True, tag="host"):
-    """What is known of a host, of some of its URLs or of an owner of hosts: a row has the parts that it needs.
+    """A host, a group of URLs, an owner of hosts or a site: each row has the fields that it needs.
 
-    Of a host, ``judged`` pages, what its answers said of how it wants to be asked, and what came of requests:
-    ``requests`` are those for its pages, as the rows of these count them, ``again`` those for pages that were
-    judged before. ``moved`` redirects came, and ``causes`` count the fetches that brought no page, also where
-    nobody was asked or nobody answered (`models.frontier.answers`). ``waits`` are for answers. ``depth`` is
-    there where sites are stopped at a depth of their own.
+    A host has its ``judged`` pages, its politeness ``state`` and the results of its requests: ``requests``
+    counts those for its pages, as their rows do, ``again`` those for pages judged before, ``moved`` the
+    redirects, and ``causes`` the fetches that brought no page, also without a request or an answer
+    (`models.frontier.answers`). ``waits`` are the response times. ``depth`` is set where each site is stopped
+    at its own depth.
 
-    ``visits`` again to pages of a host, or of URLs that are ``alike``, and ``signs`` of a change by kind, of a
-    host. URLs are alike by their prefix or, ``barren`` ones too, by their pattern.
+    ``visits`` are the revisits to pages of a host, or of URLs that are ``alike``, and ``signs`` the signs of a
+    change on a host by kind. URLs are alike by their prefix or, also ``barren`` ones, by their pattern.
 
-    What became of the pages that an owner links to: ``promises``. The ``robots`` txt of a site, as told last.
+    ``promises`` has the results of the pages an owner links to. ``robots`` is the site's latest robots.txt.
     """
 
     judged: int = 0
@@ -176,9 +175,9 @@ class HostRow(msgspec.Struct, array_like=True, tag="host"):
 
 
 class AccessRow(msgspec.Struct, array_like=True, tag="accesses"):
-    """How users came to a URL: in ``ways`` where patterns are made of it, in daily clicks where there is news.
+    """How users came to a URL: ``ways`` for patterns, daily ``clicks`` for news.
 
-    Clicks are one a user and day; ``referrers`` has how many came from which pages.
+    A user's clicks count once a day; ``referrers`` counts them by the page they came from.
     """
 
     url: str
@@ -188,11 +187,11 @@ class AccessRow(msgspec.Struct, array_like=True, tag="accesses"):
 
 
 class News(msgspec.Struct, array_like=True):
-    """What is known of news in a partition: the prefixes that the clicks told, and when.
+    """The news of a partition: the ``prefixes`` found in its clicks, and when they were found (``told``).
 
-    ``clicks`` counts the clicks so far, ``newest`` is the day of the newest. ``pages`` counts the new links to
-    news that were fetched, and ``delays`` how long each took since it was published, by the buckets of
-    `models.papers.hubs.DELAYS`; ``delay`` is the sum.
+    ``clicks`` counts the clicks so far, ``newest`` is the day of the newest. ``pages`` counts the fetched new
+    links to news, and ``delays`` their times from publication to fetch, by the buckets of
+    `models.papers.hubs.DELAYS`; ``delay`` is the sum of these times.
     """
 
     prefixes: list[str] = []
@@ -205,17 +204,17 @@ class News(msgspec.Struct, array_like=True):
 
 
 class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
-    """Totals of a partition: URLs discovered, what became of them, and the pages each predicate judged.
+    """Totals of a partition: URLs discovered, their final states, and the pages each predicate judged.
 
-    ``requests`` are those for pages that were answered (`models.frontier.teaching`), ``revisits`` the answers
-    to visits of judged pages. ``forgotten`` features were counted and are not any more, for want of room.
-    ``leased`` are the pages that are leased or were put off, for who opens the partition; some may have landed
-    since: their rows tell.
+    ``requests`` counts the answered requests for pages (`models.frontier.teaching`), ``revisits`` the answers
+    to visits of judged pages, ``forgotten`` the features dropped from the counts for lack of room. ``leased``
+    are the pages leased or put off, for the worker that opens the partition; some may have landed since, as
+    their rows show.
 
-    A second row has what who opens the partition starts with, as it was a while ago, when so many URLs were
-    ``discovered``; nothing depends on how long. ``best`` are the best candidates by their identifiers, best
-    first: their rows tell whether they are any still. ``vouched`` are the owners of hosts with the largest
-    shares of all trust, and these. A third row has the ``news``, which change with the log.
+    A second row is a snapshot to open the partition with, taken when ``discovered`` URLs were known; it may be
+    of any age. ``best`` has the identifiers of the best candidates, best first: their rows show whether they
+    are candidates still. ``vouched`` has the owners of hosts with the largest shares of all trust, and these
+    shares. A third row has the ``news``, which change with the log.
     """
 
     discovered: int = 0
@@ -235,7 +234,7 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     news: News | None = None
 
     def count(self, state: State, number: int) -> None:
-        """Count URLs that came to a state that is an end."""
+        """Count URLs that reached a final state."""
         name = state.replace(" ", "_")
         setattr(self, name, getattr(self, name) + number)
 
@@ -253,27 +252,27 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
 
     @property
     def failed(self) -> int:
-        """URLs that were asked for without a page to be had: dead links and hosts that gave no answer."""
+        """URLs requested in vain: dead links and hosts that gave no answer."""
         return self.gone + self.given_up
 
 
-#: The fields that are totals, but for those by predicate.
+#: The fields that are totals, except for those by predicate.
 _SUMS = tuple(each.name for each in msgspec.structs.fields(TotalsRow) if each.type is int)
 
 
 class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
-    """A judged page that is visited again: what the last visit showed, and what all of them tell of it.
+    """A judged page that is revisited: the result of the last visit, and the history of all.
 
-    ``visited`` is the time of the last visit. ``text`` are the page's distinct words as it was judged, with
-    spaces between, ``subject`` what else its verdict is counted under, ``title`` is for people.
-    ``content``, ``links`` and ``partitions`` are those of `Page`, ``version`` is what was had. ``history`` is
-    what the visits showed, ``signs`` has of each kind how many signs of a change came since the last of them,
-    ``hinted`` the time of the newest that was told.
-    ``orders`` counts revisits that were ordered, ``lease`` is when the wait for the answer to the last one
-    ends, 0 where none is waited for. ``failures`` are those in a row, ``not_before`` is when it may be asked
-    again, ``missing`` the time of an answer that there is no such page, 0 where there is. ``due`` is from when
-    on the page is to be visited again, 0 for a page that left; a second row, with the URL alone, lies under a
-    key of that time.
+    ``visited`` is the time of the last visit. ``text`` has the page's distinct words as it was judged, joined
+    by spaces, ``subject`` is what else its verdict is counted under, ``title`` is for people. ``content``,
+    ``links`` and ``partitions`` are those of `Page`, ``version`` is the one fetched last. ``history`` has the
+    results of the visits, ``signs`` by kind the number of signs of a change since the last visit, ``hinted``
+    the time of the newest sign.
+
+    ``orders`` counts the revisits ordered, ``lease`` is the end of the wait for the last answer, 0 with none in
+    flight. ``failures`` counts the consecutive ones, ``not_before`` is the earliest time of the next request,
+    ``missing`` the time of an answer that the page does not exist, 0 where it does. ``due`` is when the next
+    visit is due, 0 for a page that left; a second row, with the URL alone, lies under a key of that time.
     """
 
     url: str
@@ -302,12 +301,12 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
 
 
 class HubRow(msgspec.Struct, array_like=True, tag="hub"):
-    """A page that is revisited for its links until the time ``until``; what came of it so far.
+    """A page that is revisited for its links until the time ``until``, and its results so far.
 
-    ``visited`` is the time of the last visit, 0 before the first, ``version`` what was had then, ``brought``
-    the links since then that were new. ``orders`` counts revisits that were ordered, ``lease`` is when the
-    wait for the answer to the last one ends, 0 where none is waited for. ``failures`` are those in a row,
-    ``not_before`` is when it may be asked again. ``moved`` is where it leads for good.
+    ``visited`` is the time of the last visit, 0 before the first, ``version`` the one fetched then, ``brought``
+    the number of new links since. ``orders`` counts the revisits ordered, ``lease`` is the end of the wait for
+    the last answer, 0 with none in flight. ``failures`` counts the consecutive ones, ``not_before`` is the
+    earliest time of the next request. ``moved`` is the target of its permanent redirect.
     """
 
     url: str
@@ -326,17 +325,17 @@ class HubRow(msgspec.Struct, array_like=True, tag="hub"):
 
 
 def failed(row: VisitRow | HubRow, retry_seconds: float, now: float, wait: float = 0.0) -> None:
-    """Have a known page wait after a visit that failed: longer with each in a row, and a day at most."""
+    """Postpone a known page after a failed visit: longer with each consecutive failure, at most a day."""
     row.lease = 0.0
     row.failures += 1
     row.not_before = now + min(DAY, max(wait, retry_seconds * 2.0 ** min(row.failures, 20)))
 
 
 class CountsRow(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
-    """Columns of what the partition counts, of the features ``names``: the fields of `models.ledger.Cells`.
+    """Columns of the partition's counts, of the features ``names``: the fields of `models.ledger.Cells`.
 
-    In a segment ``columns`` says which they are, as int32; a block's are its own, in their order, and it has
-    what the segments before ``stands`` say (`models.frontier.ledger`). A name is None where a column is free.
+    In a segment ``columns`` has their numbers, as int32; a block has its own columns, in order, and includes
+    the segments before ``stands`` (`models.frontier.ledger`). A name is None where a column is free.
     """
 
     predicates: tuple[str, ...]
