@@ -1,14 +1,14 @@
 """What becomes of a message that can't be absorbed: attempts, quarantine, dead letters.
 
-A message that kills its process, perhaps in a library's C code, comes again to the next one. So each message is
-noted in a file before it is absorbed, and struck out afterwards. What a process finds noted at its start was in
-hand when the one before ended; after some such deaths a message is buried (`Runtime.deadly`). The file is
-mapped into memory: a note costs no system call, and survives the process. After a power failure it may be old,
-which is harmless.
+A message that kills its process, perhaps in a library's C code, comes again to the next one. So a process notes
+each message in a file before it absorbs it, and strikes the note out afterwards. A note found at the start
+names a message that was in hand when the last process ended; after several such deaths the message is buried
+(`Runtime.deadly`). The file is mapped into memory: a note costs no system call, and survives the process. After
+a power failure it may be stale, which is harmless.
 
-What raises while a message or a fact is absorbed is the failure of that item, not of the process: the item goes
-to the dead letters, and the work goes on. This is safe if what was half done can be taken back. It is not if
-the machine fails: the next item would fail too, and each one passed over would be lost.
+An error raised while a message or a fact is absorbed is a failure of that item, not of the process: the item
+goes to the dead letters, and the work goes on. This is safe if a half-done change can be rolled back. It is not
+if the machine fails: every later item would fail too, and be lost.
 """
 
 import mmap
@@ -24,7 +24,7 @@ from scentline.streams.inbox import Outbox
 from scentline.streams.topics import DEAD_LETTERS
 
 ATTEMPTS_FILE = "attempts"  #: The file's name in the data directory.
-SLOTS = 2048  #: Messages that one process takes in at a time, at most: further ones are not noted.
+SLOTS = 2048  #: Messages in hand that a process notes at most; further ones go unnoted.
 
 _EMPTY, _TAKEN, _SUSPECT = 0, 1, 2
 # State, deaths, topic (as CRC-32), partition, offset.
@@ -62,7 +62,7 @@ class Attempts:
             self._find(slot)
 
     def _find(self, slot: int) -> None:
-        """Take up what the process before left in a slot."""
+        """Read the note that the last process left in a slot."""
         state, deaths, *place = _SLOT.unpack_from(self._notes, slot * _SLOT.size)
         if state not in (_TAKEN, _SUSPECT):
             self._free.append(slot)
@@ -73,18 +73,18 @@ class Attempts:
         self.write(slot, _SUSPECT, deaths, (topic, partition, offset))
 
     def deaths(self, place: Place) -> int:
-        """Return how many processes ended while the message was taken in."""
+        """Return how many processes ended with the message in hand."""
         slot = self._suspects.get(_noted(place)) if self._suspects else None
         return 0 if slot is None else int(_SLOT.unpack_from(self._notes, slot * _SLOT.size)[1])
 
     def taking(self, place: Place) -> AbstractContextManager[None]:
-        """Note that the message is in hand during the block; of errors only MemoryError counts against it."""
+        """Note that the message is in hand during the block; only a MemoryError leaves the note."""
         noted, deaths = _noted(place), self.deaths(place)
         slot = self._suspects[noted] if deaths else self._free.pop() if self._free else None
         return nullcontext() if slot is None else _Taking(self, slot, deaths, noted)
 
     def suspect(self, place: Place, deaths: int) -> None:
-        """Note that so many processes ended while the message was taken in; it was put off, and comes again."""
+        """Note the deaths of a message that was put off and comes again."""
         if deaths and self._free:
             noted, slot = _noted(place), self._free.pop()
             self._suspects[noted] = slot
@@ -106,7 +106,7 @@ class Attempts:
 
 
 class _Taking(NamedTuple):
-    """A block in which a message is taken in."""
+    """A block in which a message is in hand."""
 
     attempts: Attempts
     slot: int
@@ -131,16 +131,16 @@ def _mapped(path: Path, size: int) -> mmap.mmap:
     try:
         if os.fstat(file).st_size != size:
             os.ftruncate(file, 0)
-            # Written and not only made long: a disk that is full says so here, and not by a signal later.
+            # Written, not only extended: a full disk raises here, and sends no signal later.
             os.pwrite(file, bytes(size), 0)
         return mmap.mmap(file, size)
     finally:
         os.close(file)
 
 
-#: Why a message is buried: it is no record, one of a version not known here, one with facts of a kind not known
-#: here, no line of a log, a page on which a judge of categories failed or that took too long or too much, or
-#: what raised, or ended its process, while it was taken in (`streams.attempts`).
+#: Why a message is buried: it is not a record, its version or a kind of its facts is unknown here, it is not a
+#: log line, a judge of categories failed on its page, the page took too long or too much, or absorbing it
+#: raised or ended its process (`streams.attempts`).
 Why = Literal["unreadable", "version", "kind", "line", "judge", "page", "quarantine"]
 
 LETTER_BYTES = 1000  #: Bytes of an unreadable message that are kept.
@@ -155,7 +155,7 @@ def bury(
     time: float,
     origin: tuple[int, int] | None = None,
 ) -> None:
-    """Gather a dead letter. A repeated one is recognised by its place, so repetition does no harm."""
+    """Gather a dead letter. Its place identifies it, so repetition does no harm."""
     letter = DeadLetter(
         topic=place.topic, partition=place.partition, offset=place.offset, reason=reason,
         value=value[:LETTER_BYTES], time=time, why=why, origin=origin,

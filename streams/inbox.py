@@ -1,16 +1,16 @@
 """The exactly-once inbox: a stateful agent's rows, committed in groups together with what they absorbed.
 
-A shard is one partition of a stateful agent: its inbox partition and its table partition. Messages are taken
-without being acknowledged; they change rows in memory and gather emissions. At the group's end the emissions
-are sent, the changed rows and the *mark row* are written, and the messages are acknowledged. On the embedded
-log that is one batch of one database, on Kafka these are four steps (`streams.transport.commits`).
+A shard is one partition of a stateful agent: its inbox partition and its table partition. Messages are absorbed
+unacknowledged; they change rows in memory and gather emissions. At the group's end the emissions are sent, the
+changed rows and the *mark row* are written, and the messages are acknowledged. On the embedded log that is one
+batch of one database, on Kafka it takes four steps (`streams.transport.commits`).
 
 The mark row holds the last inbox offset absorbed and the last origin accepted of each source. After a crash
-at any point the rows are those of some group's end, the messages after the mark come again, and what they
-emit again is recognised by its origin. So every fact is counted once, without transactions.
+at any point the rows are those of some group's end, the messages after the mark come again, and their repeated
+emissions are recognised by their origins. So every fact is counted once, without transactions.
 
-The origin of a fact is the offset of the message it was made from, and its index among that message's facts. It
-is the same when the fact is repeated: a source reads its messages in order and gathers in the order it reads.
+The origin of a fact is the offset of the message it was made from, and its index among that message's facts. A
+repeated fact has the same origin: a source reads its messages in order and gathers in the order it reads.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from scentline.models.records import Pack, RecordError, encode
 Row = TypeVar("Row")
 
 MARK = b"\x00mark"
-ROW_BYTES = 500  #: Bytes that a decoded row is taken to need beside those it is written as.
-KEPT = 0.9  #: Part of the bound on decoded rows that is kept of those at hand when there are too many.
+ROW_BYTES = 500  #: Bytes assumed for a decoded row beside those of its encoding.
+KEPT = 0.9  #: Share of the bound on decoded rows that is kept when they exceed it.
 MOST_SOURCES = 10_000  #: Sources, logs above all, whose origins a shard remembers.
-#: Facts in one message at most: enough to spread a message's fixed cost, few enough to be taken in at once.
+#: Facts in one message at most: enough to spread a message's fixed cost, few enough to be absorbed at once.
 PACK_FACTS = 200
-#: Bytes of one message at most, where it has more than one fact; the largest fact is that of a page's links.
+#: Bytes of one message at most, where it has more than one fact; the largest fact has a page's links.
 PACK_BYTES = 1024 * 1024
 
 Message = tuple[str, int, bytes | None, bytes | None]  #: One message to send: topic, partition, key, value.
@@ -49,7 +49,7 @@ class Outbox:
         self._index = 0
 
     def begin(self, offset: int) -> None:
-        """Say that what follows is made from the source's message at ``offset``."""
+        """Start the emissions of the source's message at ``offset``."""
         self._offset = offset
         self._index = 0
 
@@ -59,15 +59,15 @@ class Outbox:
         self._index += 1
 
     def skip(self, facts: int = 1) -> None:
-        """Pass over facts that there may be another time: those that follow keep their origins."""
+        """Reserve the origins of facts that another attempt may emit; later facts keep theirs."""
         self._index += facts
 
     def clear(self) -> None:
-        """Forget all that was gathered."""
+        """Discard everything gathered."""
         self._facts, self._plain = {}, []
 
     def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
-        """Gather one whole message: one whose repetition does no harm."""
+        """Gather one whole message, whose repetition does no harm."""
         self._plain.append((topic, partition, key, value))
 
     @property
@@ -76,7 +76,7 @@ class Outbox:
         return bool(self._facts or self._plain)
 
     def take(self) -> list[Message]:
-        """Return everything gathered as messages, and forget it."""
+        """Return everything gathered as messages, and clear it."""
         messages = self._plain
         for (topic, partition), facts in self._facts.items():
             for start in range(0, len(facts), PACK_FACTS):
@@ -111,7 +111,7 @@ class Store(Protocol):
         """Return a row's bytes."""
 
     def size(self) -> tuple[int, int]:
-        """Return the rows, about, and the bytes they take."""
+        """Return the approximate number of rows, and their bytes."""
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """Yield rows whose key starts with ``prefix``, in key order, those after key ``after`` only."""
@@ -137,10 +137,10 @@ class Codec(Generic[Row]):
 
 
 class Shard(Outbox, Generic[Row]):
-    """The rows of one partition, with what changed since the last group on top, and what leaves with that.
+    """The rows of one partition, overlaid with the open group's changes, and its emissions.
 
-    Rows are handed out as objects, and changes are announced by `put`. ``cached`` bounds the written bytes of
-    rows kept decoded.
+    `get` returns rows as objects, and `put` stages their changes. ``cached`` bounds the bytes of rows kept
+    decoded.
     """
 
     def __init__(self, partition: int, source: str, store: Store, codec: Codec[Row], cached: int) -> None:
@@ -149,7 +149,7 @@ class Shard(Outbox, Generic[Row]):
         self.store = store
         self._codec = codec
         self._cached = cached
-        # Decoded rows with their sizes, the one that was not asked for longest first.
+        # Decoded rows with their sizes, the least recently used first.
         self._cache: dict[bytes, tuple[Row, int]] = {}
         self._held = 0
         self._dirty: dict[bytes, Row | None] = {}
@@ -163,13 +163,13 @@ class Shard(Outbox, Generic[Row]):
         self.quarantined: dict[tuple[int, int], str] = {}
         self.origin = (-1, -1)  #: The origin, (offset, index), of the fact that is being absorbed.
         self.lock = asyncio.Lock()
-        #: Called when the open group is closed: what is kept of it beside the rows goes into them now.
+        #: Called before the open group is closed, to write what is kept beside the rows into them.
         self.closing: Callable[[], object] = tuple
 
     # rows
 
     def get(self, key: bytes) -> Row | None:
-        """Return the row as it stands, changes of this group included."""
+        """Return the current row, with this group's changes."""
         if key in self._dirty:
             return self._dirty[key]
         kept = self._cache.pop(key, None)
@@ -193,11 +193,11 @@ class Shard(Outbox, Generic[Row]):
         self.let_go(key)
 
     def staged(self, key: bytes) -> bool:
-        """Tell whether a row changed since the last group that is safe: it is not on disk as it stands."""
+        """Return whether a row changed since the last committed group: the disk has an older one."""
         return key in self._dirty or key in self._flying
 
     def let_go(self, key: bytes) -> None:
-        """Keep a row in memory no longer: nobody asks for it while the shard is open."""
+        """Drop a row from memory: it is not read again while the shard is open."""
         kept = self._cache.pop(key, None)
         if kept is not None:
             self._held -= kept[1]
@@ -209,7 +209,7 @@ class Shard(Outbox, Generic[Row]):
         self._held += size if kept is None else size - kept[1]
 
     def let_go_of_excess(self) -> None:
-        """Drop the rows unused for longest, while none is in use: they are changed in place."""
+        """Drop the least recently used rows, while none is in use: they are changed in place."""
         if self._held > self._cached:
             for key in list(self._cache):
                 if self._held <= KEPT * self._cached:
@@ -217,7 +217,7 @@ class Shard(Outbox, Generic[Row]):
                 self.let_go(key)
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, Row]]:
-        """Yield the rows on disk with ``prefix`` in key order, each as it stands now."""
+        """Yield the rows on disk with ``prefix`` in key order, each with its latest changes."""
         for key, raw in self.store.scan(prefix, after):
             if key in self._dirty or key in self._flying or key in self._cache:
                 row = self.get(key)
@@ -238,7 +238,7 @@ class Shard(Outbox, Generic[Row]):
         return f"{self.source}@{self.mark.offset}"
 
     def begin(self, offset: int) -> None:
-        """Say that what follows is made from the inbox message at ``offset``, which is absorbed with it."""
+        """Start the emissions of the inbox message at ``offset``, and mark it absorbed."""
         super().begin(offset)
         self.mark.offset = offset
 
@@ -298,7 +298,7 @@ class Shard(Outbox, Generic[Row]):
         return group
 
     def roll_back(self) -> list[Any]:
-        """Take the open group back, and every decoded row, which it may have changed; return its messages."""
+        """Discard the open group and all decoded rows, which it may have changed; return its messages."""
         messages, self._messages, self._bytes = self._messages, [], 0
         self._dirty, self._cache, self._held = {}, {}, 0
         self.clear()
@@ -321,7 +321,7 @@ class Committer(Protocol):
     """How the groups of a stateful agent become safe on the log in use."""
 
     async def claim(self, partition: int) -> Store:
-        """Become the one writer of a partition of the table; return it as the last group left it."""
+        """Become the only writer of a partition of the table; return it as the last group left it."""
 
     def release(self, partition: int) -> None:
         """Give a partition up."""
@@ -339,8 +339,8 @@ async def commit(
     """Commit the shard's open group, if it holds anything; return its number of messages.
 
     ``still_owned`` is called before every write, so that a frozen worker does not repeat its successor's
-    emissions; its changelog the broker refuses. Raises `LostShardError`: the shard must be dropped. ``landed``
-    gets the safe group.
+    emissions; the broker refuses its changelog. Raises `LostShardError`: the shard must be dropped. ``landed``
+    gets the committed group.
     """
 
     def check() -> None:

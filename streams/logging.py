@@ -1,4 +1,4 @@
-"""The program's own log: structured, one event a line on standard error, safe to read and to keep.
+"""The program's own log: structured, one event per line on standard error, safe to read and to keep.
 
 Values are bounded and escaped, so that hostile text can't forge a line or move a terminal's cursor; URLs lose
 their login, query string and fragment; fields that would name a person are refused where they are written.
@@ -28,12 +28,12 @@ URLS = frozenset({"url", "path", "target", "referrer", "parent", "child", "seed"
 _URL = re.compile(r"(?<=://)(?:[^\s/?#@]*@)?([^\s?#]*)(?:[?#]\S*)?")
 _BARE = re.compile(r"[^\s\"=]+")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-#: No room, no rights, no descriptors, a file system that only reads, a disk that fails.
+#: A full disk, no rights, no descriptors, a read-only file system, a failing disk.
 _NUMBERS = frozenset({
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE,
     errno.EIO, errno.ENOMEM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESTALE,
 })  # fmt: skip
-#: RocksDB has no kinds of errors, only texts; some come as errors of the system without a number.
+#: RocksDB's errors have no types, only texts; some are OSErrors without a number.
 _STORAGE = re.compile(r"(?:IO error|No space left|Corruption)\b|.*\(os error \d+\)\Z", re.DOTALL)
 
 
@@ -50,15 +50,15 @@ def configure(settings: "LogSettings") -> None:
     level = _LEVELS[settings.level]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger(ROOT).setLevel(level)
-    # The parts of the transport are Faust services, which tell of their every start and stop.
+    # The parts of the transport are Faust services, which log their every start and stop.
     logging.getLogger("scentline.streams.transport").setLevel(max(level, logging.WARNING))
-    # On a busy machine it warns of each late timer; a loop that is stuck is told of by the health check.
+    # On a busy machine it warns of each late timer; the health check reports a stuck loop.
     logging.getLogger("mode.timers").setLevel(logging.ERROR)
     logging.captureWarnings(True)
 
 
 def _of_no_client(record: logging.LogRecord) -> bool:
-    """Leave out what Kafka's clients say of each attempt: a loss is said once, errors that stay are raised."""
+    """Drop what Kafka's clients log of each attempt: a loss is logged once, lasting errors are raised."""
     return record.name.partition(".")[0] not in ("aiokafka", "kafka")
 
 
@@ -79,7 +79,7 @@ class EventFormatter(logging.Formatter):
 
 
 def printable(text: str, limit: int = TEXT_LIMIT) -> str:
-    r"""Return ``text`` on one line and bounded, whatever it holds.
+    r"""Return ``text`` on one line, escaped and bounded.
 
     >>> printable("a\nb\x1b[2J")
     'a\\nb\\x1b[2J'
@@ -101,7 +101,7 @@ def without_query(text: str) -> str:
 
 
 def of_the_machine(error: BaseException) -> bool:
-    """Return whether an error is the machine's.
+    """Return whether an error is the machine's, such as a full disk.
 
     >>> of_the_machine(OSError(errno.ENOSPC, "No space left on device"))
     True
@@ -116,7 +116,7 @@ def of_the_machine(error: BaseException) -> bool:
 
 
 def told(error: BaseException) -> str:
-    """Return what an error of the machine says: which file, where it names one, and what is wrong.
+    """Return the text of a machine's error: the file, if it has one, and what is wrong.
 
     >>> told(OSError(errno.ENOSPC, "No space left on device", "data/policy"))
     'data/policy: No space left on device'
@@ -129,7 +129,7 @@ def told(error: BaseException) -> str:
 
 
 class _StandardError(logging.StreamHandler[TextIO]):
-    """Writes to what standard error is at the moment of writing, which a live display may have replaced."""
+    """Writes to the current standard error, which a live display may have replaced."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -161,7 +161,7 @@ def _event(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _explains_itself(error: BaseException) -> bool:
-    """Tell whether a traceback would add nothing to an error's text, for those who can mend it."""
+    """Return whether a traceback would add nothing to an error's text for those who can fix it."""
     return (isinstance(error, ScentlineError) and error.explains_itself) or of_the_machine(error)
 
 

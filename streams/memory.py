@@ -1,7 +1,7 @@
 """Memory: Python's collector runs seldom, large freed blocks are given back, needless imports are left out.
 
-Rows hardly ever form cycles, so a collection finds next to nothing and costs as much as the heap is large;
-Faust collects for each table that it opens or closes. `tests/costs/test_imports.py` checks what is imported.
+Rows rarely form cycles, so a collection finds next to nothing, at a cost that grows with the heap; Faust
+collects for each table that it opens or closes. `tests/costs/test_imports.py` checks what is imported.
 """
 
 import gc
@@ -14,23 +14,23 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-#: New objects of the kinds that can form cycles, less those freed, before the youngest are collected; Python's
-#: default is 700. Its older generations follow after as many collections as ever.
+#: New objects that can form cycles, less those freed, before the youngest are collected; Python's default is
+#: 700. The thresholds of the older generations stay.
 YOUNG = 50_000
-#: The same for who reads pages: lxml's parser leaves a cycle with all that a page holds, and little else lives.
+#: The same for readers of pages: lxml's parser leaves each page in a cycle, and little else lives.
 YOUNG_OF_PAGES = 2_000
-# Bytes of a block that is large, and M_MMAP_THRESHOLD of mallopt(3).
+# Bytes of a large block, and M_MMAP_THRESHOLD of mallopt(3).
 _LARGE, _MMAP_THRESHOLD = 1 << 20, -3
 
 
 def collect_seldom(young: int = YOUNG) -> None:
-    """Collect seldom from now on: when there are so many ``young`` objects."""
+    """Collect seldom from now on: at every ``young`` new objects."""
     gc.set_threshold(young, *gc.get_threshold()[1:])
 
 
 @contextmanager
 def collected_seldom(young: int = YOUNG) -> Iterator[None]:
-    """Leave whatever lives now out of collections, and collect the rest seldom, until the end of the block."""
+    """Exempt all living objects from collection, and collect the rest seldom, until the block ends."""
     before = gc.get_threshold()
     gc.freeze()
     collect_seldom(young)
@@ -42,7 +42,7 @@ def collected_seldom(young: int = YOUNG) -> Iterator[None]:
 
 
 def give_back_large_blocks() -> None:
-    """Give freed blocks of a megabyte back to the system at once, where glibc would keep up to 32 MB."""
+    """Return freed blocks of a megabyte to the system at once; glibc would keep up to 32 MB."""
     if sys.platform == "linux":
         import ctypes
 
@@ -53,7 +53,7 @@ def give_back_large_blocks() -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Collect nothing in this block of imports (10 ms a collection), nor later what lives at its end."""
+    """Disable collection (10 ms each) in this block of imports, and exempt what lives at its end."""
     gc.disable()
     try:
         yield
@@ -83,14 +83,14 @@ def absent(package: str) -> Iterator[None]:
 
 
 def import_aiohttp() -> None:
-    """Import aiohttp without the machine's certificates: it would read them twice, in 50 ms, for no use.
+    """Import aiohttp without the machine's certificates: it would read them twice, in 50 ms, for nothing.
 
     Call it before anything else imports aiohttp, and while no other thread makes contexts.
     """
-    # Imported where it is used: most commands ask nobody.
+    # Imported where it is used: most commands send no request.
     import ssl
 
-    # A name of its own in the class, before that of the class below it.
+    # Shadows the inherited method until it is deleted.
     setattr(ssl.SSLContext, "set_default_verify_paths", lambda _: None)  # noqa: B010 - mypy
     try:
         import_module("aiohttp")
@@ -119,7 +119,7 @@ def import_faust() -> None:
 
 
 class _NamesOnly(MetaPathFinder, Loader):
-    """Finds, instead of packages, modules with an empty class under whatever name they are asked for."""
+    """Replaces packages by modules that have an empty class under every name."""
 
     def __init__(self, packages: Collection[str]) -> None:
         self._packages = packages
@@ -133,6 +133,6 @@ class _NamesOnly(MetaPathFinder, Loader):
         return ModuleSpec(name, self, is_package=True) if self.has(name) else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Have the module make the classes it is asked for; those of errors can be caught."""
+        """Make a class for each name on access; those of errors can be caught."""
         base = Exception if module.__name__.endswith(".errors") else object
         setattr(module, "__getattr__", lambda name: type(name, (base,), {}))  # noqa: B010 - as above

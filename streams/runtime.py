@@ -1,6 +1,6 @@
-"""What every agent is given: app, settings, clock, metrics, and the bus, the log that it is connected to.
+"""What every agent runs with: app, settings, clock, metrics, and the bus, its connection to the log.
 
-And how every worker hears what all of them must know (`Broadcast`).
+`Broadcast` applies a topic's records in every worker.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from scentline.streams.transport.database import Entry, Record
 
 STEP_RECORDS = 500  #: Records of a broadcast applied before other tasks get their turn.
 WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")  #: Why a message of any topic may be buried.
-ENDS_SECONDS = 2.0  #: Seconds that the log may take to tell where a topic ends.
+ENDS_SECONDS = 2.0  #: Seconds that the log may take to return a topic's ends.
 Ends = Callable[[str], Awaitable[Mapping[int, int]]]  #: Returns what `Bus.ends` does.
 Work = Callable[[Any], Coroutine[Any, Any, None]]  #: An agent's body: it reads its stream without end.
 
@@ -33,19 +33,19 @@ log = EventLog("runtime")
 
 
 class FencedError(ScentlineError):
-    """A partition was claimed by another writer since: this one may not write there any more."""
+    """Another writer has claimed the partition since: this one may no longer write there."""
 
     explains_itself = False
 
 
 class Bus(Protocol):
-    """A log with every topic made, connected to: the embedded one, or Kafka."""
+    """A connection to a log with every topic made: the embedded one, or Kafka."""
 
     def app(self, role: str) -> faust.App:
         """Return the Faust app that a role runs in; several roles may share one."""
 
     def lost_seconds(self) -> float:
-        """Return for how long it has not answered, 0 where it does; from any thread."""
+        """Return for how long the log has not answered, 0 while it does; from any thread."""
 
     def partitions(self, topic: str) -> int:
         """Return the number of partitions of a topic."""
@@ -54,16 +54,16 @@ class Bus(Protocol):
         """Send messages (topic, partition, key, value); return when the log has them."""
 
     async def take_over(self, topic: str, partition: int) -> None:
-        """Become a writer of a partition's batches: after its first batch, no earlier writer's is appended."""
+        """Become the writer of a partition's batches: after its first one, earlier writers are refused."""
 
     def release(self, topic: str, partition: int) -> None:
-        """Give up what was taken over; what is under way there ends with `FencedError`."""
+        """Give a partition up; appends in flight there end with `FencedError`."""
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
         """Append records, all or none; return the first offset. Raises `FencedError` after a later claim."""
 
     def committer(self, app: faust.App, table: str, topic: str) -> Committer:
-        """Make the table, and what commits the groups, of the stateful agent whose inbox is ``topic``."""
+        """Make the table and the committer of the stateful agent whose inbox is ``topic``."""
 
     async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
         """Return records from ``offset`` on, up to ``limit``; empty when none is kept from there to the end."""
@@ -72,12 +72,12 @@ class Bus(Protocol):
         """Return the offset that the next record of each partition will have."""
 
     async def wait(self, positions: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int]:
-        """Return the known ends once any of the partitions, all of one topic, ends past its position here."""
+        """Wait until one of the partitions, all of one topic, ends past its position; return the known ends."""
 
 
 @dataclass
 class Runtime:
-    """What every agent is given; ``metrics`` and ``attempts`` are the process's own, shared by its roles."""
+    """What every agent runs with; the roles of a process share its ``metrics`` and ``attempts``."""
 
     app: faust.App
     settings: Settings
@@ -92,7 +92,7 @@ class Runtime:
 
     def __post_init__(self) -> None:
         self._assignment = self.metrics.assignment(self.app)
-        self._counts = cache(self.bus.partitions)  # a link asks
+        self._counts = cache(self.bus.partitions)  # once per link
 
     def partition(self, topic: Topic, key: str) -> int:
         """Return the partition of ``key`` in a topic."""
@@ -100,7 +100,7 @@ class Runtime:
         return 0 if count == 1 else partition_of(key, count)
 
     def read(self, topic: Topic, name: str, work: Work) -> None:
-        """Have ``work`` read a topic as the Faust agent ``name``; `faust.App.agent` would scan all modules."""
+        """Run ``work`` on a topic as the Faust agent ``name``; `faust.App.agent` would scan all modules."""
         for why in WHY_ANY:  # there at 0, so that the first one shows
             self.metrics.counter(DEAD_LETTERS).labels(topic.name, why)
         channel = self.app.topic(
@@ -116,7 +116,7 @@ class Runtime:
         self.metrics.counter(DEAD_LETTERS).labels(place.topic, why).inc()
 
     def quarantine(self, place: Place, error: Exception) -> str:
-        """Return why what raised is quarantined, a message or a fact of it; raises what is no failure of it."""
+        """Return why a message, or a fact of it, is quarantined; raise an error that is not its own."""
         if not quarantinable(error):
             raise error
         return self._quarantined(place, f"could not be taken in: {cause(error)}")
@@ -134,7 +134,7 @@ class Runtime:
         return reason
 
     def watch(self, read: Callable[[Reading], None]) -> None:
-        """Have ``read`` add its gauges at each scrape, but for the time while partitions change hands."""
+        """Call ``read`` to add its gauges at each scrape, except while partitions change hands."""
 
         async def source(reading: Reading) -> None:
             if self._assignment.settled:
@@ -143,9 +143,9 @@ class Runtime:
         self.metrics.watch(source)
 
     def watch_lag(self, topic: Topic, positions: Callable[[], Mapping[int, int]] | None = None) -> None:
-        """Have it told at each scrape how many messages of an inbox wait from ``positions`` on.
+        """Report at each scrape how many messages of an inbox wait from ``positions`` on.
 
-        These are the offsets wanted next of the partitions held: by default the first not acknowledged.
+        These are the next offsets of the held partitions: by default the first not acknowledged.
         """
 
         async def source(reading: Reading) -> None:
@@ -174,7 +174,7 @@ class Runtime:
         return run
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run ``work`` beside the agents; an error in it ends the program. Once closed, it is not begun."""
+        """Run ``work`` beside the agents; an error in it ends the program. Once closed, it never starts."""
         task = asyncio.ensure_future(work)
         if self._closed:
             task.cancel()  # of a message that came after: it comes again
@@ -193,7 +193,7 @@ class Runtime:
             self.fail(error)
 
     async def close(self) -> None:
-        """Cancel whatever `spawn` started and is still running, and wait for what ends by itself."""
+        """Cancel what `spawn` started and still runs, and wait for what `finish` started."""
         self._closed = True
         tasks = list(self._tasks)
         for task in self._tasks - self._brief:
@@ -202,12 +202,12 @@ class Runtime:
 
 
 async def read_lag(reading: Reading, topic: str, positions: Mapping[int, int], ends: Ends) -> None:
-    """Add the held partitions of a topic, and the messages beyond ``positions`` if the log says where it ends.
+    """Add the held partitions of a topic, and the messages beyond ``positions`` if the log returns its ends.
 
-    The log is asked, for the ends that came with the last messages are old where work piles up.
+    The ends are fetched: those that came with the last messages are stale where work piles up.
     """
     reading.add(PARTITIONS, len(positions), topic)
-    # Whatever a transport may raise: the other figures are still worth telling.
+    # Whatever a transport may raise: the other figures are still worth reporting.
     with suppress(Exception):
         async with asyncio.timeout(ENDS_SECONDS):
             found = await ends(topic)
@@ -225,8 +225,8 @@ async def every(seconds: float, tick: Callable[[], Awaitable[None]]) -> None:
 class Broadcast:
     """Applies every record of a topic from its start, then each new one; those of one key in their order.
 
-    ``apply`` gets key and value, None for a deleted key. Its error goes to ``quarantine`` with the record's
-    place, if there is any, and the next record follows unless that raises. An error while following goes to
+    ``apply`` gets key and value, None for a deleted key. Its errors go to ``quarantine``, if given, with
+    the record's place, and the next record follows unless that raises. An error while following goes to
     ``fail``, and ends it.
     """
 
@@ -248,7 +248,7 @@ class Broadcast:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Return when everything that was in the topic at the call is applied; an error there is raised."""
+        """Apply all that the topic holds at the call, raising errors; then follow it in a task."""
         ends = self._ends = await self._bus.ends(self._topic)
         self._positions = dict.fromkeys(ends, 0)
         while not self.reached(ends):
@@ -260,11 +260,11 @@ class Broadcast:
         return all(self._positions[partition] >= end for partition, end in ends.items())
 
     def behind(self) -> int:
-        """Return how many records are known of and not applied yet, those that compaction took counted in."""
+        """Return how many known records are not applied yet, including those lost to compaction."""
         return sum(max(0, end - self._positions[partition]) for partition, end in self._ends.items())
 
     async def measure(self, reading: Reading) -> None:
-        """Tell how many messages wait for this worker."""
+        """Report how many messages wait for this worker."""
         reading.add(LAG, self.behind(), self._topic)
 
     async def stop(self) -> None:

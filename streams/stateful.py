@@ -15,10 +15,10 @@ from scentline.streams.runtime import FencedError, Runtime
 from scentline.streams.topics import Topic
 
 WHOLE = -1  #: The number that stands for all facts of a message.
-#: Origins left free where a quarantined fact would have emitted, more than any fact does: what follows it has
-#: the same origins should the fact be absorbed another time.
+#: Origins reserved for a quarantined fact, more than any fact emits: later emissions keep their origins if the
+#: fact is absorbed on another attempt.
 LEFT_FREE = 1_000_000
-#: Bytes of rows that are kept decoded of a table most of whose rows are written once and never read again.
+#: Bytes of decoded rows cached for a table whose rows are mostly written once and never read again.
 WRITTEN_ONCE = 1024 * 1024
 
 
@@ -26,10 +26,10 @@ class Handler(Generic[Row]):
     """What a stateful agent does with facts. Each method is synchronous and touches its shard only."""
 
     def opened(self, shard: Shard[Row]) -> None:
-        """A partition became ours and its rows are recovered."""
+        """A partition is assigned here, its rows recovered."""
 
     def closed(self, shard: Shard[Row]) -> None:
-        """A partition is no longer ours; what was kept of it in memory must go."""
+        """A partition is no longer assigned here: drop its state in memory."""
 
     def absorb(self, shard: Shard[Row], fact: Any) -> None:
         """Change rows and emit, as a function of the rows and the fact alone."""
@@ -39,18 +39,18 @@ class Handler(Generic[Row]):
         """A group of the shard is safe."""
 
     def restored(self, shard: Shard[Row]) -> None:
-        """The open group was taken back, and its messages come again; what was kept of it in memory must go."""
+        """The open group was rolled back, and its messages come again: drop its state in memory."""
 
     def refused(self, shard: Shard[Row], value: bytes) -> None:
-        """A message, or a fact of it, was quarantined: whoever waits for an answer must be given one."""
+        """A message, or a fact of it, was quarantined: send the answer that others wait for."""
 
 
 class Stateful(Generic[Row]):
-    """Runs a handler over an inbox topic, one shard a partition.
+    """Runs a handler over an inbox topic, one shard per partition.
 
     ``decode`` reads a message; what it can't read goes to the dead letters. ``group_seconds`` and
     ``cached_bytes`` override the settings. ``prepare`` is awaited with a message before it is absorbed, for
-    slow work on a stranger's data.
+    slow work on untrusted data.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Stateful(Generic[Row]):
     # partitions
 
     async def _revoked(self, *_: Any, **__: Any) -> None:
-        """Give up all that is open: what is not committed comes again, to its next owner."""
+        """Drop all shards: uncommitted messages come again, to the next owner."""
         self._drop_shards()
 
     async def _recovered(self, *_: Any, **__: Any) -> None:
@@ -109,7 +109,7 @@ class Stateful(Generic[Row]):
         try:
             stores = await asyncio.gather(*map(self._committer.claim, owned))
         except FencedError:
-            app.consumer.rejoin()  # another claims the same: one of the two does not know yet that it lost it
+            app.consumer.rejoin()  # two claim the same: one of them does not know yet that it lost it
         except Exception as error:
             self.runtime.fail(error)
         else:
@@ -138,7 +138,7 @@ class Stateful(Generic[Row]):
         self._handler.closed(shard)
 
     def owns(self, shard: Shard[Row]) -> bool:
-        """Return whether a shard is certainly this worker's own still."""
+        """Return whether this worker certainly still owns a shard."""
         app = self.runtime.app
         return (
             self.shards.get(shard.partition) is shard
@@ -150,18 +150,18 @@ class Stateful(Generic[Row]):
 
     async def _run(self, stream: Any) -> None:
         async for event in stream.noack().events():
-            # By a call: a shard that was named here would keep its table open, lost or not, until a message
-            # came, and a table that is open can't be taken over again.
+            # By a call: a variable here would keep the table of a lost shard open until the next message, and
+            # an open table can't be claimed again.
             await self._take(event)
 
     async def _take(self, event: Any) -> None:
         message = event.message
         shard = self.shards.get(message.partition)
         if self._resting or shard is None or not await self._in_turn(shard, message):
-            return  # it comes again, to whoever owns the partition then
+            return  # it comes again, to the partition's next owner
         if self._prepare is not None and shard.fresh(message.offset):
             known = weakref.ref(shard)
-            del shard  # it may be lost meanwhile, and a table that is open can't be taken over again
+            del shard  # it may be lost meanwhile, and an open table can't be claimed again
             await self._prepare(event.value or b"")
             shard = known()
             if shard is None or self.shards.get(message.partition) is not shard:
@@ -169,7 +169,7 @@ class Stateful(Generic[Row]):
         try:
             await self._take_in(shard, event)
         except Exception:
-            # Half of a message: nothing of the open group may be written, by the last flush least of all.
+            # Half a message is absorbed: nothing, the last flush included, may write the open group.
             self.shards.pop(message.partition, None)
             raise
         if self._full(shard):
@@ -178,7 +178,7 @@ class Stateful(Generic[Row]):
             self.commit_soon(shard)
 
     async def _in_turn(self, shard: Shard[Row], message: Any) -> bool:
-        """Return whether nothing lies between what the shard has absorbed and the message, and it is ours."""
+        """Return whether no message is missing before this one, and the shard is still ours."""
         due = shard.mark.offset + 1
         if message.offset <= due:
             return True
@@ -186,13 +186,13 @@ class Stateful(Generic[Row]):
         return gone and self.shards.get(shard.partition) is shard and shard.mark.offset + 1 == due
 
     def _full(self, shard: Shard[Row]) -> bool:
-        """Return whether the shard's group has to end."""
+        """Return whether the shard's group must be committed."""
         messages, rows, size = shard.size()
         limits = self._limits
         return messages >= limits.group_messages or rows >= limits.group_rows or size >= limits.group_bytes
 
     async def _take_in(self, shard: Shard[Row], event: Any) -> None:
-        """Absorb a message, or bury it where too many processes ended with it."""
+        """Absorb a message, or bury it if too many processes ended with it."""
         place = self._place(shard, event.message.offset)
         reason = self.runtime.deadly(place)
         if reason:
@@ -204,9 +204,9 @@ class Stateful(Generic[Row]):
                 await self._absorb_again(shard, event)
 
     async def _absorb_again(self, shard: Shard[Row], event: Any) -> None:
-        """Take back the open group and a message with a quarantined fact; absorb them without the fact.
+        """Roll back the open group and a message with a quarantined fact; absorb them without the fact.
 
-        The earlier messages are committed first, so that further failures of this one take nothing else back.
+        The earlier messages are committed first, so that further failures roll back this one only.
         """
         waiting = [event]
         while waiting:
@@ -225,13 +225,13 @@ class Stateful(Generic[Row]):
                     if self.shards.get(shard.partition) is not shard:
                         return  # what is left comes again, to its new owner
 
-    # absorbing: what is quarantined of the open group is noted in the shard, and buried again with the group
+    # absorbing: the shard notes the open group's quarantined facts, and buries them again after a rollback
 
     def _place(self, shard: Shard[Row], offset: int) -> Place:
         return Place(self.topic.name, shard.partition, offset)
 
     def _absorb(self, shard: Shard[Row], event: Any) -> bool:
-        """Absorb a message; False says that a fact of it is quarantined, and the group must be taken back."""
+        """Absorb a message; return False if a fact was quarantined: the group must be rolled back."""
         offset, value = event.message.offset, event.value or b""
         if shard.fresh(offset):
             pack = self._read(shard, offset, value)
@@ -249,7 +249,7 @@ class Stateful(Generic[Row]):
         return True
 
     def _read(self, shard: Shard[Row], offset: int, value: bytes) -> Pack[Any]:
-        """Return the facts of a message that are known; what can't be read of it goes to the dead letters."""
+        """Return a message's known facts; what can't be read goes to the dead letters."""
         if (offset, WHOLE) not in shard.quarantined:
             try:
                 pack = self._decode(value)
@@ -271,7 +271,7 @@ class Stateful(Generic[Row]):
         shard.quarantined[offset, number] = self.runtime.quarantine(self._place(shard, offset), error)
 
     def _bury(self, shard: Shard[Row], number: int, letter: bytes, value: bytes) -> None:
-        """Bury what is quarantined of the message that is being absorbed."""
+        """Bury a quarantined fact of the message in hand, or all of it."""
         offset = shard.mark.offset
         shard.mark.quarantined += 1
         bury(
@@ -284,7 +284,7 @@ class Stateful(Generic[Row]):
     # groups
 
     def commit_soon(self, shard: Shard[Row]) -> None:
-        """Commit the shard's group once it has gathered for its time."""
+        """Commit the shard's group after the group's seconds."""
         if shard.partition not in self._timers:
             loop = asyncio.get_running_loop()
             self._timers[shard.partition] = loop.call_later(
@@ -292,7 +292,7 @@ class Stateful(Generic[Row]):
             )
 
     async def commit(self, shard: Shard[Row]) -> None:
-        """Commit the shard's group now; a shard that was lost meanwhile is left to its new owner."""
+        """Commit the shard's group now; leave a lost shard to its new owner."""
         timer = self._timers.pop(shard.partition, None)
         if timer is not None:
             timer.cancel()
@@ -306,7 +306,7 @@ class Stateful(Generic[Row]):
                 self.runtime.app.consumer.rejoin()
             return
         except BaseException:
-            # Half of a group may have been sent: what came after it must not be written. It comes again.
+            # Half a group may have been sent: nothing after it may be written. It comes again.
             if self.shards.get(shard.partition) is shard:
                 del self.shards[shard.partition]
             raise
@@ -314,7 +314,7 @@ class Stateful(Generic[Row]):
             self._handler.committed(shard)
 
     async def rest(self) -> None:
-        """Absorb nothing more, and commit every shard's group: from now on the rows are as they stay."""
+        """Stop absorbing, and commit every shard's group: the rows are final."""
         self._resting = True
         await self.flush()
 

@@ -1,7 +1,7 @@
-"""Every topic, declared once: this file is the topology, and what a Kafka broker is configured to.
+"""Every topic, declared once: the topology, and the configuration of a Kafka broker.
 
-`partition_of` of the key column decides a record's partition, so that all facts of a host, user, feature or URL
-meet. `declared` gives the commands and the manifests of Kubernetes the same configuration, in Kafka's keys
+A record's partition is `partition_of` its key column, so that all facts of a host, user, feature or URL meet.
+`declared` gives the commands and the Kubernetes manifests the same configuration, in Kafka's keys
 (kafka.apache.org/documentation, "Topic Configs"): bytes, of each partition, and milliseconds.
 """
 
@@ -119,7 +119,7 @@ GROUP_BYTES = 64 * MIB
 
 @dataclass(frozen=True)
 class Declared:
-    """A topic as a broker has to have it."""
+    """A topic as a broker must have it."""
 
     name: str
     partitions: int
@@ -134,7 +134,7 @@ def declared(partitions: int, replication: int = 1) -> list[Declared]:
     common = {
         "min.insync.replicas": "2" if replication >= 3 else "1",
         "unclean.leader.election.enable": "false",
-        # The broker's clock: another one that jumps would drop messages early, or keep them for ever.
+        # The broker's clock: a client's that jumps would drop messages early, or keep them for ever.
         "message.timestamp.type": "LogAppendTime",
     }
     topics = [
@@ -153,7 +153,7 @@ def _configs(topic: Topic) -> dict[str, str]:
         "cleanup.policy": "delete",
         "retention.ms": str(topic.retention * 1000),
         "retention.bytes": str(topic.size),
-        # A segment goes as a whole: nothing is kept for longer than an eighth beyond its time.
+        # A segment is deleted whole: nothing is kept for more than an eighth beyond its time.
         "segment.ms": str(topic.retention * 1000 // 8),
         "segment.bytes": str(128 * MIB),
         "max.message.bytes": str(MESSAGE_BYTES),
@@ -168,8 +168,8 @@ def _compacted(batch: int) -> dict[str, str]:
         "max.message.bytes": str(batch),
         # A recovery reads about 1.4 times the rows at most, beside the newest segment.
         "min.cleanable.dirty.ratio": "0.3",
-        # What was replaced or deleted, a forgotten user's row for one, is gone a day later.
+        # Replaced and deleted rows, a forgotten user's for one, are gone a day later.
         "max.compaction.lag.ms": str(DAY * 1000),
-        # A table on a worker's disk that is behind by more than this misses deletions.
+        # A table on a worker's disk that lags by more than this misses deletions.
         "delete.retention.ms": str(7 * DAY * 1000),
     }

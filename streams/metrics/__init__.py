@@ -1,7 +1,7 @@
-"""What one process counts, and its health, in one registry that whoever starts the process makes.
+"""The metrics and the health of one process, in one registry made where the process starts.
 
-A process is healthy while its event loop turns and each role has its partitions with recovered tables. Another
-thread than the loop's answers, so that a stuck loop is reported too.
+A process is healthy while its event loop turns, and ready while each role also holds its partitions with
+recovered tables. A thread other than the loop's answers, so that a stuck loop is reported too.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Reading:
         values[labels] = values.get(labels, 0.0) + value
 
     def families(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """Yield each metric that was told of, with its values."""
+        """Yield each added metric with its values."""
         for metric, values in self._values.items():
             made = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
             family = made(metric.name, metric.meaning, labels=metric.labels)
@@ -51,11 +51,11 @@ class Reading:
 
 
 BEAT_SECONDS = 1.0  #: Seconds between two beats of the loop.
-ALL = "all"  #: The role of an app that has all of them.
+ALL = "all"  #: The role of an app that runs all of them.
 
 
 class Health:
-    """Takes note of the loop's beats, and asks the checks. ``clock`` gives seconds, and never goes back."""
+    """Records the loop's beats, and runs the checks. ``clock`` is monotonic, in seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -63,7 +63,7 @@ class Health:
         self._checks: list[Callable[[], list[str]]] = []
 
     def need(self, check: Callable[[], list[str]]) -> None:
-        """Have the process ready only while ``check``, called from any thread, returns nothing as missing."""
+        """Require ``check``, called from any thread, to return nothing as missing for readiness."""
         self._checks.append(check)
 
     def missing(self) -> list[str]:
@@ -77,7 +77,7 @@ class Health:
         return self._clock() - self._beat
 
     async def beat(self, late: Callable[[float], object] = lambda _: None) -> None:
-        """Note that the loop turns, for ever; tell ``late`` by how many seconds each beat came too late."""
+        """Record the loop's beats, for ever; report to ``late`` how many seconds late each was."""
         while True:
             self._beat = self._clock()
             await asyncio.sleep(BEAT_SECONDS)
@@ -89,14 +89,14 @@ class Assignment:
 
     def __init__(self, app: Any) -> None:
         self._app = app
-        # Faust makes its parts, and takes the event loop for them, where they are first asked for. A probe's
-        # thread has another loop, which never runs: the app would wait for ever for what is to run there.
+        # Faust makes its parts, bound to the current event loop, at their first use. A probe's thread has
+        # another loop, which never runs: the app would wait for ever for what is to run there.
         self._monitor = app.monitor
         self._role = app.conf.id.rpartition(APP_ID)[2].removeprefix("-") or ALL
 
     @property
     def settled(self) -> bool:
-        """Whether the partitions are assigned and their tables recovered; with none assigned it is so too."""
+        """Whether the assignment, even an empty one, is complete and its tables are recovered."""
         app = self._app
         return bool(self._monitor.rebalance_end_latency) and not app.rebalancing and not app.should_stop
 
@@ -112,7 +112,7 @@ class Assignment:
         return [f"{self._role}: {why}"]
 
     async def read(self, reading: Reading) -> None:
-        """Tell where the role stands."""
+        """Report the role's readiness and rebalances."""
         latencies = self._monitor.rebalance_end_latency
         reading.add(catalogue.READY, self.settled, self._role)
         reading.add(catalogue.REBALANCES, self._app.rebalancing_count, self._role)
@@ -123,9 +123,9 @@ class Assignment:
 #: Adds gauges to a reading; called in the event loop, at each scrape.
 Source = Callable[[Reading], Awaitable[None]]
 
-MOST_PREDICATES = 100  #: Predicates that have a label of their own; those that come later share `OTHER`.
+MOST_PREDICATES = 100  #: Predicates with a label of their own; later ones share `OTHER`.
 OTHER = "other"
-#: Seconds that a scrape waits for the event loop; without its answer there are no gauges in it.
+#: Seconds that a scrape waits for the event loop; without its answer it has no gauges.
 PATIENCE_SECONDS = 5.0
 
 
@@ -137,7 +137,7 @@ class Metrics(Collector):
     """
 
     def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
-        disable_created_metrics()  # a second series for each, which says when it was made
+        disable_created_metrics()  # a second series for each, with its creation time
         self.registry = CollectorRegistry()
         self._counters: dict[str, Counter] = {}
         self._histograms: dict[str, Histogram] = {}
@@ -156,7 +156,7 @@ class Metrics(Collector):
         return Gauge(metric.name, metric.meaning, metric.labels, registry=self.registry)
 
     def counter(self, metric: Metric) -> Counter:
-        """Return the counter of a metric; whoever counts often binds its labels once."""
+        """Return the counter of a metric; to count often, bind its labels once."""
         found = self._counters.get(metric.name)
         if found is None:
             found = Counter(metric.name, metric.meaning, metric.labels, registry=self.registry)
@@ -180,11 +180,11 @@ class Metrics(Collector):
         return name
 
     def watch(self, source: Source) -> None:
-        """Have a source asked at each scrape."""
+        """Read a source at each scrape."""
         self._sources.append(source)
 
     def assignment(self, app: Any) -> Assignment:
-        """Return where a Faust app stands with its partitions: it is watched, and needed to be ready."""
+        """Return the assignment of a Faust app, exported and required for readiness."""
         assignment = self._assignments.get(app.conf.id)
         if assignment is None:
             assignment = self._assignments[app.conf.id] = Assignment(app)
@@ -193,7 +193,7 @@ class Metrics(Collector):
         return assignment
 
     def need_log(self, lost_seconds: Callable[[], float]) -> None:
-        """Be ready only while the log answers, and tell for how many seconds it has not."""
+        """Require the log to answer for readiness, and export for how many seconds it has not."""
 
         def missing() -> list[str]:
             seconds = lost_seconds()
@@ -224,14 +224,14 @@ class Metrics(Collector):
 
 
 class Outcomes:
-    """A counter of one label whose values are known: all of them are there, at 0, from the start."""
+    """A counter of one label whose values are known: all are exported from the start, at 0."""
 
     def __init__(self, metrics: Metrics, metric: Metric, values: Iterable[str]) -> None:
         counter = metrics.counter(metric)
         self._bound = {value: counter.labels(value) for value in values}
 
     def count(self, value: str) -> None:
-        """Count one; KeyError for a value that was not named."""
+        """Count one; KeyError for an unknown value."""
         self._bound[value].inc()
 
 
@@ -245,7 +245,7 @@ class ByPredicate:
         self._bound: dict[str, Counter] = {}
 
     def count(self, predicate: str, number: int = 1) -> None:
-        """Count ``number``, which may be 0: the predicate is in the figures then."""
+        """Count ``number``; 0 exports the predicate's series."""
         bound = self._bound.get(predicate)
         if bound is None:
             label = self._metrics.predicate(predicate)

@@ -1,4 +1,4 @@
-"""HTTP, answered by threads beside the event loop: ``/metrics``, ``/healthz``, ``/readyz``, and more."""
+"""The HTTP server, in threads beside the event loop: ``/metrics``, ``/healthz``, ``/readyz``, and more."""
 
 import asyncio
 import socket
@@ -22,23 +22,23 @@ from scentline.streams.settings import ConfigurationError
 
 log = EventLog("metrics")
 
-#: Requests answered at a time; beyond them the oldest is broken off, first of those that have not asked yet.
+#: Requests served at a time; one more breaks off the oldest, connections without a request first.
 MOST_REQUESTS = 8
-#: Of these, scrapes, which take longer than to say whether the process is well; further ones are turned away.
+#: Scrapes among these, which take longer than health checks; further ones are refused.
 MOST_SCRAPES = 4
-ROOM_SECONDS = 1.0  #: Seconds that a request waits for the place of one that was broken off.
+ROOM_SECONDS = 1.0  #: Seconds that a request waits for the slot of one that was broken off.
 REQUEST_SECONDS = 15.0  #: Seconds that a request may take in all, from its first byte to the answer's last.
 
 
 class Answer(NamedTuple):
-    """An answer: its status, the type of its content, and that."""
+    """A response: its status, content type and body."""
 
     status: HTTPStatus
     kind: str
     body: bytes
 
 
-#: Answers a request, by its query and its headers, in a thread.
+#: Answers a request from its query and headers, in a thread.
 Route: TypeAlias = Callable[[str, Message], Answer]
 
 
@@ -46,7 +46,7 @@ Route: TypeAlias = Callable[[str, Message], Answer]
 async def serving_metrics(
     host: str, port: int, stuck_seconds: float, metrics: Metrics, routes: dict[str, Route] | None = None
 ) -> AsyncIterator[str]:
-    """Serve metrics and health beside ``routes``, which may grow; give the address.
+    """Serve metrics and health beside ``routes``, which may grow; yield the address.
 
     Raises `ConfigurationError`.
     """
@@ -64,7 +64,7 @@ async def serving_metrics(
 
 @asynccontextmanager
 async def serving(host: str, port: int, routes: Mapping[str, Route]) -> AsyncIterator[str]:
-    """Serve at a host and port, 0 for any that is free; give the address."""
+    """Serve at a host and port, 0 for any free one; yield the address."""
     try:
         server = _Server((host, port), partial(_Handler, routes))
     except OSError as error:
@@ -76,14 +76,14 @@ async def serving(host: str, port: int, routes: Mapping[str, Route]) -> AsyncIte
     try:
         yield f"http://{host}:{server.server_port}"
     finally:
-        # In a thread: it waits for the server's, which may be waiting for this loop.
+        # In a thread: it waits for the server's thread, which may be waiting for this loop.
         await asyncio.to_thread(server.shutdown)
         thread.join()
         server.server_close()
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread a request, of which there are a few at most, each for a limited time."""
+    """One thread per request, a few at most, each for a limited time."""
 
     daemon_threads = True
     block_on_close = False
@@ -93,19 +93,19 @@ class _Server(ThreadingHTTPServer):
         self.address_family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         self._room = BoundedSemaphore(MOST_REQUESTS)
         self._lock = Lock()
-        # Connections, the oldest first, and whether each has asked for something.
+        # Connections, oldest first, and whether each has sent its request.
         self._open: dict[socket.socket, bool] = {}
         super().__init__(address, handler)
 
     def server_bind(self) -> None:
-        """Bind, without looking up what the host is called."""
+        """Bind without a look-up of the host's name."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, in the place of the oldest if there is no other."""
+        """Answer in a thread of its own; with none free, break off the oldest request."""
         if not self._room.acquire(blocking=False):
-            with self._lock:  # those that say nothing go first: idle ones stop no health check
+            with self._lock:  # silent ones first: idle connections block no health check
                 oldest = min(self._open, key=self._open.__getitem__, default=None)
                 if oldest is not None:
                     _break_off(oldest)
@@ -116,12 +116,12 @@ class _Server(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def note(self, request: socket.socket, *, asked: bool) -> None:
-        """Note whether a request has come whole."""
+        """Note whether a request has arrived whole."""
         with self._lock:
             self._open[request] = asked
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and break off where that takes too long."""
+        """Answer, and break off after `REQUEST_SECONDS`."""
         end = Timer(REQUEST_SECONDS, _break_off, (request,))
         end.daemon = True
         end.start()
@@ -134,7 +134,7 @@ class _Server(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Note what went wrong: most often, that the client went away."""
+        """Log the error: most often, the client went away."""
         log.debug("a request failed", reason=repr(sys.exception()))
 
 
@@ -172,20 +172,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer.body)
 
     def version_string(self) -> str:
-        """Return the program's name, and nothing of what it is made of."""
+        """Return the program's name without versions or libraries."""
         return "scentline"
 
     def log_message(self, *_: Any) -> None:
-        """Write no line a request."""
+        """Log no line per request."""
 
 
 def said(status: HTTPStatus, *lines: str) -> Answer:
-    """Return an answer in words."""
+    """Return a plain-text answer."""
     return Answer(status, "text/plain; charset=utf-8", "".join(f"{line}\n" for line in lines).encode())
 
 
 def _routes(metrics: Metrics, stuck_seconds: float) -> dict[str, Route]:
-    """Return the routes of metrics, and of whether the process is well."""
+    """Return the routes of metrics and health."""
     scrapes = BoundedSemaphore(MOST_SCRAPES)
 
     def scrape(_: str, headers: Message) -> Answer:
