@@ -1,7 +1,7 @@
-"""What hosts' answers come to: how long they took, why they brought no page, and what links to them promised.
+"""Statistics of hosts' answers: response times, causes of missing pages, and hits promised and found.
 
-An owner of hosts who promises more hits than come is believed less. A link's promise is the probability of a
-hit by which its target was chosen; a page that does not come is none.
+An owner of hosts that promises more hits than it delivers is believed less. A link's promise is the probability
+of a hit by which its target was chosen; a page that does not come counts as a miss.
 """
 
 import math
@@ -12,12 +12,12 @@ from typing import Final
 
 import msgspec
 
-#: Seconds; answers are counted by the first that they did not take longer than, or else behind the last.
+#: Upper bounds of the buckets of response times, in seconds; a last bucket has the slower answers.
 BOUNDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 
 
 class Waits(msgspec.Struct, array_like=True):
-    """The ``seconds`` that answers took, added up, and how many of them each of `BOUNDS` has.
+    """A histogram of response times: their sum in ``seconds``, and the ``counts`` of the buckets.
 
     >>> waits = Waits()
     >>> for elapsed in (0.08, 0.07, 0.09, 3.0):
@@ -30,7 +30,7 @@ class Waits(msgspec.Struct, array_like=True):
     counts: list[int] = []
 
     def take(self, elapsed: float) -> None:
-        """Count an answer that took so many seconds."""
+        """Count an answer that took ``elapsed`` seconds."""
         self.seconds += elapsed
         if not self.counts:
             self.counts = [0] * (len(BOUNDS) + 1)
@@ -42,7 +42,7 @@ class Waits(msgspec.Struct, array_like=True):
         return self.seconds / sum(self.counts) if self.counts else None
 
     def within(self, part: float) -> float | None:
-        """Return the bound within which a part of the answers came, None without answers or behind the last."""
+        """Return the bound that the share ``part`` of answers met; None without answers, or past the last."""
         wanted = part * sum(self.counts)
         for bound, count in zip(BOUNDS, self.counts, strict=False):
             wanted -= count
@@ -51,12 +51,12 @@ class Waits(msgspec.Struct, array_like=True):
         return None
 
 
-#: Causes that are told apart of a host; those that come later count as `REST`.
+#: Most causes that are counted of a host, `REST` included; later ones count as `REST`.
 MOST_CAUSES = 12
 #: All other causes.
 REST = "other"
 _STATUS = re.compile(r"status ([1-5][0-9]{2})$")
-# What the reasons of fetcher and judge begin with, and what each comes to. The longest that fits counts.
+# The cause by the prefix of a reason given by fetcher or judge. The longest prefix that matches wins.
 _CAUSES: Final = {
     "no content": "HTTP 204",
     "timeout": "timed out",
@@ -90,13 +90,13 @@ _CAUSES: Final = {
     "quarantined": "quarantined",
     "error": "error of the fetcher",
 }
-#: All that `cause_of` returns, but for HTTP's statuses.
+#: All values of `cause_of`, except HTTP statuses.
 KNOWN: Final = frozenset({REST, *_CAUSES.values()})
 _LONGEST_FIRST: Final = sorted(_CAUSES, key=len, reverse=True)
 
 
 def cause_of(reason: str) -> str:
-    """Return what the reason of a page that is missing comes to; nothing of a stranger is in it.
+    """Return the cause of a missing page by its reason; it never contains text from outside.
 
     >>> cause_of("status 404"), cause_of("content type image/png"), cause_of("robots.txt status 503")
     ('HTTP 404', 'not HTML or text', 'robots.txt not to be had')
@@ -111,7 +111,7 @@ def cause_of(reason: str) -> str:
 
 
 class Cause(msgspec.Struct, array_like=True):
-    """How often something was the cause, when last, and the identifier of the page then."""
+    """How often a cause occurred, when last, and the identifier of the page then."""
 
     count: int = 0
     time: float = 0.0
@@ -119,7 +119,7 @@ class Cause(msgspec.Struct, array_like=True):
 
 
 def count_cause(causes: dict[str, Cause], cause: str, time: float, page: bytes) -> None:
-    """Count a cause, as `REST` where there are as many others; no count is lost."""
+    """Count a cause, or count it as `REST` where `MOST_CAUSES` are known; no count is lost."""
     if cause not in causes and len(causes) >= MOST_CAUSES - (REST not in causes):
         cause = REST
     found = causes.setdefault(cause, Cause())
@@ -128,16 +128,16 @@ def count_cause(causes: dict[str, Cause], cause: str, time: float, page: bytes) 
         found.time, found.page = time, page
 
 
-#: Beyond it, either way, a probability is 1, or its logit is its log.
+#: Above it, a probability counts as 1; below its negative, a logit is the log of the probability.
 MOST_LOGIT = 30.0
-#: Promised hits that every owner is taken to have kept as others do.
+#: Promised hits that every owner is assumed to have kept at the overall rate.
 PRIOR = 10.0
-#: How much worse than all others an owner keeps its promises before that counts.
+#: Belief from which on an owner is believed in full.
 TOLERANCE = 0.9
 
 
 class Promised(msgspec.Struct, array_like=True):
-    """The probabilities of hits that were promised, summed, and the hits that came."""
+    """The sum of the promised probabilities of hits, and the hits found."""
 
     promised: float = 0.0
     kept: int = 0
@@ -149,7 +149,7 @@ class Promised(msgspec.Struct, array_like=True):
 
 
 class Promises:
-    """What owners promised, and how far each is believed.
+    """Counts the promises of owners, and how far each owner is believed.
 
     >>> promises = Promises()
     >>> for number in range(100):
@@ -164,26 +164,26 @@ class Promises:
         self._all = Promised()
 
     def __bool__(self) -> bool:
-        """Return whether anybody may be believed less."""
+        """Return whether any owner may be believed less."""
         return len(self._owners) > 1
 
     def take_up(self, owner: str, promised: Promised) -> None:
-        """Add what was counted of an owner before."""
+        """Add earlier counts of an owner."""
         own = self._owners.setdefault(owner, Promised())
         for each in (own, self._all):
             each.promised += promised.promised
             each.kept += promised.kept
 
     def ended(self, owner: str, expected: float, hit: bool) -> None:
-        """Count what came of a promise."""
+        """Count the outcome of a promise."""
         self._owners.setdefault(owner, Promised()).add(expected, hit)
         self._all.add(expected, hit)
 
     def belief(self, owners: Iterable[str]) -> float:
-        """Return by how much the probability of a hit is lowered that some owners promise: by the best of them.
+        """Return the factor for the probability of a hit that some owners promise: that of the best of them.
 
-        An owner's part of hits that came is drawn towards that of all, so that a few misses say little. Who
-        alone has promised is believed: there is nobody to do worse than.
+        An owner's rate of kept promises is shrunk towards the overall rate, so that a few misses count little.
+        A sole owner is believed: there is no other to compare it with.
         """
         if not self:
             return 1.0
@@ -200,7 +200,7 @@ class Promises:
 
 
 def believed(logit: float, belief: float) -> float:
-    """Return the logit of a probability that is lowered by a factor.
+    """Return the logit of a probability multiplied by the factor ``belief``.
 
     >>> believed(0.0, 1.0), round(believed(0.0, 0.5), 3)
     (0.0, -1.099)

@@ -1,8 +1,7 @@
-"""The frontier's bookkeeping: which rows each kind of sighting changes, and what is counted of it.
+"""The frontier's bookkeeping: which rows and counts each kind of sighting changes.
 
-`Pages` keeps the rows of URLs, `Links` those of linking pages, `Crowd` those of pages beside others, and
-`EvidenceEmitter` gathers what is counted. Here is what concerns them all: where a crawl starts, and how fetches
-end.
+`Pages` keeps the rows of URLs, `Links` those of linking pages, `Crowd` those of co-visited pages, and
+`EvidenceEmitter` gathers counts. This module handles what concerns them all: found URLs and ends of fetches.
 """
 
 from collections.abc import Callable
@@ -45,15 +44,15 @@ from scentline.models.url import host
 
 
 class Book:
-    """Absorbs sightings. ``touched`` has, by partition, the pages to be scored again, ``ended`` what ended.
+    """Absorbs sightings.
 
-    ``noted`` has, by partition, the linking pages whose link targets' verdicts, or own, came or grew,
-    ``beside`` the pages beside which one did.
+    By partition, ``touched`` has the pages to score again, ``noted`` the linking pages whose own or targets'
+    verdicts changed, and ``beside`` the pages whose co-visited pages' verdicts did. ``ended`` has the ends of
+    fetches. ``stops`` decides which pages lie too deep in their sites, None where sites are not limited.
 
-    ``stops`` tells which pages lie too deep in their sites, None where sites have no depth of their own.
-    ``redirects`` is how many are followed in a row. ``news`` are the settings of news, without which there are
-    none given. With ``revisit`` judged pages are visited again: who tells of matches that appear and go, and
-    knows how often pages change.
+    ``redirects`` is the most that are followed in a row. ``news`` defaults to settings without hubs or
+    prefixes. With ``revisit``, judged pages are visited again: its parts publish how matches change, and
+    estimate how often pages do.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class Book:
         }
 
     def absorb(self, shard: Rows, sighting: Any) -> None:
-        """Change rows, and count what one sighting says."""
+        """Change rows and counts by one sighting."""
         self.evidence.begin()
         self._absorbers[type(sighting)](shard, sighting)
         self.evidence.keep(shard)
@@ -116,7 +115,7 @@ class Book:
     # how a fetch ends
 
     def _fetched(self, shard: Rows, end: Fetched) -> None:
-        """Absorb how a fetch ended, if it is waited for; a page is a page, whoever was to bring it."""
+        """Absorb the end of a fetch, if it is expected; a page counts, whichever order brought it."""
         if end.visit == "kept":
             self._rejudged(shard, end)
             return
@@ -136,7 +135,7 @@ class Book:
         elif (
             isinstance(row, PageRow)
             and row.state == "leased"
-            and row.attempts == end.order  # else it was taken back, and perhaps given again
+            and row.attempts == end.order  # else the order was taken back, and perhaps reissued
             and not isinstance(end.result, Same)
         ):
             self._end(shard, end)
@@ -220,9 +219,9 @@ class Book:
         shard.emit(SIGHTINGS, partition_of(host(heir.url), self._sighting_partitions), heir)
 
     def _rejudged(self, shard: Rows, end: Fetched) -> None:
-        """Apply what predicates that came later say of a page as it was judged: it teaches as if before.
+        """Apply the verdict of later predicates on a kept page: it teaches as if they had been there before.
 
-        Every count is linear in the verdicts at both its ends: those of the new predicates are added.
+        Every count is linear in the verdicts at both its ends, so that those of the new predicates are added.
         """
         key, page = page_key(end.url), end.result
         row = shard.get(key)
@@ -264,7 +263,7 @@ class Book:
             self._crowd.met(shard, sighting)
 
     def _found(self, shard: Rows, sighting: Found) -> None:
-        """Take over what a URL that redirects here had: its inputs with the priority that they gave it."""
+        """Absorb a found URL; the target of a redirect inherits priorities, and the inputs of higher ones."""
         if sighting.hub is not None:
             self.hubs.named(shard, sighting.url, sighting.hub)
             return
@@ -283,7 +282,7 @@ class Book:
 
 
 def book_of(settings: CrawlSettings, partitions: Callable[[str], int]) -> Book:
-    """Return the book of a crawl; ``partitions`` says how many a topic has."""
+    """Return the book of a crawl; ``partitions`` returns the number of partitions of a topic."""
     changes = Changes(partitions(CHANGES), partitions(OUTCOMES))
     revisit = (changes, Groups(settings.revisit)) if settings.frontier.revisit else None
     evidence, sightings = partitions(EVIDENCE), partitions(SIGHTINGS)
@@ -291,7 +290,7 @@ def book_of(settings: CrawlSettings, partitions: Callable[[str], int]) -> Book:
 
 
 def said_of(page: Page) -> Said:
-    """Return what a page says."""
+    """Return a page's words and subject."""
     return Said(page.words, page.subject)
 
 

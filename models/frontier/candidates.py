@@ -1,4 +1,4 @@
-"""The candidates in memory: a queue for each predicate, those that wait for a retry, those being fetched."""
+"""The candidates in memory: a queue for each predicate, URLs that wait for a retry, and fetches in flight."""
 
 import math
 from collections import defaultdict
@@ -27,17 +27,17 @@ from scentline.models.url import host, identifier, owner
 
 #: Hosts whose clocks are kept in memory.
 CLOCKS = 100_000
-#: Candidates that the shards held start with after a crash, at most.
+#: Most candidates that the shards held start with after a crash.
 STARTED = 10_000
-#: Candidates scored again to find one of an owner that had less, for each choice at most.
+#: Most candidates scored again in a choice to find one of an owner below its share.
 FAIR_TRIES = 5
 
 
 class Candidates:
     """Every open URL of the shards held is in a queue, waiting, in flight, or only on disk.
 
-    Only on disk are those below the threshold or out of scope, and those that a full queue evicted: the sweep
-    brings them back when they rise or there is room.
+    Candidates below the threshold, out of scope or evicted from a full queue are only on disk: the sweep brings
+    them back when their priority rises or there is room.
     """
 
     def __init__(self, whole: CrawlSettings, scorer: Scorer, random: Random) -> None:
@@ -55,15 +55,15 @@ class Candidates:
         self.retries = Retries(settings.queue)
         self.scope = Scope(settings, self.flights)
         self.sweep = Sweep(self.shards, self.queues, settings.queue, self.offer)
-        #: Those scored since anything was learned.
+        #: URLs scored since the scorer last learned.
         self._fresh: set[str] = set()
         #: New links to news, in the mode "instant" (`models.frontier.instant`).
         self.fresh: Fresh | None = None
         self.priorities = Priorities(settings, scorer)
         self.fairness = Fairness(settings.domain_share, clocks, self.priorities.worth)
-        #: What a page has to promise to each predicate; who is not named takes any.
+        #: The least priority of a page to fetch, by predicate; without one, any will do.
         self.prices: dict[str, float] = {}
-        #: Whether the best that might be asked for was not worth its price, since prices were worked out.
+        #: Whether the best candidate of a ready host was below its price since prices were set.
         self.refused = False
         self._random = random
 
@@ -78,34 +78,34 @@ class Candidates:
 
     @property
     def judged(self) -> int:
-        """How many pages were judged, those of other workers too as far as the learner has told."""
+        """How many pages were judged, those of other workers included as far as published."""
         told = (self.scorer.judged(name) for name in self.queues)
         return max([self.shards.totals().judged, *told])
 
     @property
     def answered(self) -> int:
-        """How many requests were answered, those of other workers too as far as the learner has told."""
+        """How many requests were answered, those of other workers included as far as published."""
         return max(self.shards.totals().requests, self.scorer.judged(FAILED))
 
     # predicates
 
     def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
-        """Start keeping a queue for a predicate, which sweeps fill; for the rest see `Scorer.add_predicate`."""
+        """Add a queue for a predicate, which sweeps fill; for the rest see `Scorer.add_predicate`."""
         self.scorer.add_predicate(name, sought)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
         self._fresh.clear()
         self.sweep.begin()
 
     def remove_predicate(self, name: str) -> None:
-        """Forget a predicate and its queue; what is in flight for it lands as anything else."""
+        """Remove a predicate and its queue; its fetches in flight land like any other."""
         self.scorer.remove_predicate(name)
         self.queues.pop(name, None)
         self.paused.discard(name)
 
-    # what people ask for
+    # steering
 
     def exclude(self, told: Exclusion) -> None:
-        """Exclude URLs, or have a round of the sweep bring them back; each stays the candidate that it is."""
+        """Exclude URLs, or have a round of the sweep bring them back; their rows stay candidates."""
         exclusions = self.scope.exclusions
         if told.on:
             exclusions.put(told.name, told.prefix, told.expression)
@@ -117,7 +117,7 @@ class Candidates:
     # shards
 
     def open(self, shard: Rows, now: float) -> None:
-        """Take up what is in flight in a shard, and begin to take up its candidates; `take_up` does it."""
+        """Load a shard's fetches in flight, and begin to load its candidates, which `take_up` does."""
         self.shards[shard.partition] = shard
         self.opening.add(shard)
         self.fairness.open(shard)
@@ -127,7 +127,7 @@ class Candidates:
                 self._wait_for(row, now)
 
     def take_up(self, now: float) -> None:
-        """Take up the next few rows of a shard that was opened."""
+        """Load the next few rows of an opened shard."""
         shard, rows = self.opening.step()
         for row in rows:
             self.fairness.take_up(shard, row)
@@ -136,7 +136,7 @@ class Candidates:
         shard.let_go_of_excess()
 
     def _takes_up(self, shard: Rows, row: PageRow, now: float) -> bool:
-        """Return whether to offer a URL of an opened shard: it is new or waits, or a queue has room for it."""
+        """Return whether to offer a URL of an opened shard: it is new, it waits, or a queue has room for it."""
         if row.state != "candidate" or any(row.url in queue for queue in self.queues.values()):
             return False
         if row.not_before > now or (self.fresh is not None and self.fresh.wants(row)):
@@ -155,13 +155,13 @@ class Candidates:
 
     @property
     def unknown(self) -> bool:
-        """Whether the next choice has to wait for candidates that were not taken up."""
+        """Whether the next choice has to wait for candidates that are not loaded yet."""
         return self.opening.blind or (bool(self.opening) and self.settings.rule == "random")
 
     def note_start(self, *, whole: bool = False) -> list[Rows]:
-        """Note in the shards held what to start them with; return those of which it changed.
+        """Store in the shards held what to start them with; return the shards where it changed.
 
-        Nothing is noted before all that was noted last is taken up. ``whole`` queues are noted, not their best.
+        Nothing is stored before the last start is loaded. ``whole`` stores entire queues, not only their best.
         """
         if self.opening.starting:
             return []
@@ -176,7 +176,7 @@ class Candidates:
         return changed
 
     def _best_of_shards(self, *, whole: bool) -> dict[int, list[bytes]]:
-        """Return the best candidates of each predicate and host by partition; ``whole`` queues follow them."""
+        """Return the best candidates of each predicate and host by partition; ``whole`` adds the others."""
         most = max(1, STARTED // max(1, 2 * len(self.queues)))
         lists = [found for queue in self.queues.values() for found in (queue.best(most), queue.heads(most))]
         found: defaultdict[int, list[bytes]] = defaultdict(list)
@@ -188,7 +188,7 @@ class Candidates:
         return found
 
     def close(self, shard: Rows) -> None:
-        """Forget a shard that another worker has now."""
+        """Drop a shard that another worker owns now."""
         self.shards.pop(shard.partition, None)
         self.opening.discard(shard)
         for url in self._of(shard, [*self.flights, *self.flights.put_off]):
@@ -199,7 +199,7 @@ class Candidates:
         self.clocks.forget(lambda name: self.shards.partition_of(name) == shard.partition)
 
     def restore(self, shard: Rows, now: float) -> None:
-        """Offer again what is in flight here and not on disk: its order was taken back before it was sent."""
+        """Offer again URLs in flight here whose rows are not leased: their orders were rolled back unsent."""
         for url in self._of(shard, self.flights):
             found = self.choosable(url)
             if found is not None:
@@ -217,17 +217,17 @@ class Candidates:
     # offers
 
     def learned(self) -> None:
-        """Note that scores may have changed: none is fresh."""
+        """Mark all scores as stale."""
         self._fresh.clear()
 
     def refresh(self, shard: Rows, pages: Iterable[bytes], now: float) -> None:
-        """Score rows again and put them where they belong."""
+        """Score candidates again and queue them accordingly."""
         found = (shard.get(page) for page in pages)
         rows = [row for row in found if isinstance(row, PageRow) and row.state == "candidate"]
         self.offer(shard, rows, now)
 
     def offer(self, shard: Rows, rows: Iterable[PageRow], now: float) -> None:
-        """Put distinct open URLs in the queues, or where they wait; set those below the threshold aside."""
+        """Put distinct open URLs in the queues or among the retries; set those below the threshold aside."""
         if len(self._fresh) > self.settings.queue:
             self._fresh.clear()
         found = self._ready(shard, list(rows), now)
@@ -241,7 +241,7 @@ class Candidates:
                 self.fresh.take(row, kept=each is not None)
 
     def _ready(self, shard: Rows, rows: Sequence[PageRow], now: float) -> list[PageRow]:
-        """Return those that may be queued; the others leave the queues, and wait if their time has not come."""
+        """Return the rows that may be queued; the others leave the queues, and wait if they are not due."""
         waiting = [row for row in rows if row.not_before > now]
         found = self.scope.of(shard, [row for row in rows if row.not_before <= now])
         if len(found) < len(rows):
@@ -261,11 +261,11 @@ class Candidates:
         return least is None or row.seed or max(priorities, default=-math.inf) >= least
 
     def priorities_of(self, url: str) -> dict[str, float]:
-        """Return a candidate's priority for each predicate that has it in its queue, as it was last scored."""
+        """Return a candidate's last priority for each predicate that has it in its queue."""
         return {name: queue.priority(url) for name, queue in self.queues.items() if url in queue}
 
     def withdraw(self, url: str) -> None:
-        """Take a URL out of the queues."""
+        """Remove a URL from the queues."""
         for queue in self._queues():
             queue.discard(url)
 
@@ -273,7 +273,7 @@ class Candidates:
         return [*self.queues.values()] if self.fresh is None else [*self.queues.values(), self.fresh]
 
     def wake(self, now: float) -> None:
-        """Offer the URLs whose wait for a retry is over; where rows alone tell which, look all through."""
+        """Offer the URLs whose retry is due; where some are known from their rows alone, sweep all rows."""
         for url in self.retries.due(now):
             found = self.shards.find(url)
             if found is not None and found[1].state == "candidate":
@@ -283,7 +283,7 @@ class Candidates:
             self.sweep.begin()
 
     def next_ready(self, now: float) -> float:
-        """Return when a host with candidates may be asked, or a wait for a retry ends; infinity for never."""
+        """Return when a host with candidates is ready or a retry is due; infinity for never."""
         hosts = set[str]().union(*(queue.hosts() for queue in self.queues.values()))
         times = (self.retries.next, self.clocks.next_ready(hosts, now))
         return min((when for when in times if when is not None), default=math.inf)
@@ -291,10 +291,10 @@ class Candidates:
     # choice
 
     def pick(self, predicate: str, now: float) -> tuple[Rows, PageRow, bool, float] | None:
-        """Return the next URL for a predicate, whether chance chose it, and the probability of that choice.
+        """Return the shard and row of the next URL, whether chance chose it, and the choice's probability.
 
-        The best few are scored again first, unless they are fresh: what was learned since they were put in may
-        have changed their order. None when no host that may be asked has a candidate that is worth its price.
+        The best few are scored again first, unless they are fresh: what was learned since may have changed
+        their order. None when no ready host has a candidate that is worth its price.
         """
         queue = self.queues[predicate]
         explore = self._explore()
@@ -310,32 +310,32 @@ class Candidates:
             if found is not None:
                 probability = explore / drawn_from if explored else 1.0 - explore
                 return (*found, explored, probability)
-            self.withdraw(url)  # its host's budget, or its space, was spent since it came in
+            self.withdraw(url)  # its host's budget, or its space, was spent since it was queued
 
     def _explore(self) -> float:
-        """Return the part of choices left to chance: none while not all candidates are there to be drawn."""
+        """Return the share of choices left to chance: all if "random", else none until all rows are loaded."""
         if self.settings.rule == "random":
             return 1.0
         return 0.0 if self.opening else self.settings.explore
 
     def taught_enough(self, name: str) -> bool:
-        """Return whether a host's owner had more of the latest fetches than may teach, and others wait.
+        """Return whether a host's owner had more of the latest fetches than may teach, while others wait.
 
-        Others are those whose best candidates are worth a third as much: dead links elsewhere are no reason.
+        Others wait if their best candidates are worth a third as much: dead links elsewhere do not count.
         """
         if not self.fairness.shares.beyond(name, self.settings.evidence_share):
             return False
         return any(self.fairness.others_wait(queue, owner(name)) for queue in self.queues.values())
 
     def glance(self, predicate: str, now: float) -> str | None:
-        """Return a predicate's best candidate whose host may be asked, as candidates were last scored."""
+        """Return a predicate's best candidate of a ready host, by the last scores."""
         return next(iter(self.queues[predicate].best(1, partial(self.clocks.ready, now=now))), None)
 
     def best(self, predicate: str, now: float) -> str | None:
-        """Return the best candidate that is fair and worth its price, scored since anything was learned.
+        """Return the best candidate that is fair and worth its price, by fresh scores.
 
         The best few are scored again until a fresh one is the best, or `frontier.rescored` were. Those that
-        scoring sets aside are not counted: worse ones wait behind them.
+        scoring sets aside do not count: worse ones wait behind them.
         """
         queue, ready, scored = self.queues[predicate], partial(self.clocks.ready, now=now), 0
         while top := queue.best(1 if self.priorities.fixed else FEW, ready):
@@ -347,12 +347,12 @@ class Candidates:
         return None
 
     def freshen(self, predicate: str, count: int) -> None:
-        """Score the ``count`` best again, within what a choice may: one overrated would be waited for."""
+        """Score the ``count`` best again, if a choice may score so many: overrated ones keep prices high."""
         if count <= self.settings.rescored and not self.priorities.fixed:
             self._reprice([url for url in self.queues[predicate].best(count) if url not in self._fresh])
 
     def _fairest(self, queue: CandidateQueue, best: str, now: float, price: float) -> str | None:
-        """Return the best candidate that is fair to choose, scored again; None while one is waited for."""
+        """Return the best fair candidate, scored again; None if none is worth its price, or to wait for one."""
         for _ in range(FAIR_TRIES):
             url = self.fairness.choose(queue, best, now, price)
             if url is None:
@@ -366,7 +366,7 @@ class Candidates:
         return best if best in queue and queue.priority(best) >= price else None
 
     def _reprice(self, urls: Sequence[str]) -> None:
-        """Score queued candidates again, where they are queued: they are fresh then."""
+        """Score queued candidates again in their queues, and mark them as fresh."""
         self._fresh.update(urls)
         for shard, stale in self.shards.rows_of(urls):
             scores = self.priorities.of(shard, stale, self.queues)
@@ -376,7 +376,7 @@ class Candidates:
                 queue.change([(row.url, each, row.discovered) for row, each in kept], only_held=True)
 
     def lease(self, shard: Rows, row: PageRow, choice: Choice, now: float) -> None:
-        """Lease a URL whose fetch is ordered: ``row`` has the number of the attempt, and the lease's end."""
+        """Lease a URL whose fetch is ordered; ``row`` has the attempt's number and the lease's end."""
         row.state, row.choice = "leased", choice
         row.priorities = self.priorities_of(row.url) | {choice.predicate: choice.priority}
         shard.put(keys.page_key(row.url), row)

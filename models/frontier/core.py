@@ -1,7 +1,7 @@
-"""The frontier of one worker: facts go in, rows, evidence and orders come out.
+"""The frontier of one worker: it absorbs facts, and writes rows, evidence and orders.
 
-It reads no clock, draws no chance and sends nothing by itself: `Frontier` is given the time, a generator and
-`Rows`, which are a table's partition in a crawl and a dictionary in the laboratory.
+It has no clock, random numbers or connections of its own: `Frontier` is given the time, a generator and `Rows`,
+which are a table's partition in a crawl and a dictionary in the laboratory.
 """
 
 import math
@@ -30,26 +30,25 @@ from scentline.models.published import PAUSED, REMOVED, Exclusion, Limit, Pausin
 from scentline.models.records import FETCHES, FetchOrder, Interests, Visit
 from scentline.models.settings import CrawlSettings
 
-#: Seconds between two looks at leases and retries when nothing else happens.
+#: Seconds between two checks of leases and retries while idle.
 IDLE_SECONDS = 0.25
-#: Seconds between two looks at least, so that a full window does not make it turn round and round.
+#: Least seconds between two choices, so that a full window does not make it spin.
 SHORT_SECONDS = 0.02
-#: Seconds between two looks while a host that had less than its share is waited for.
+#: Seconds between two choices while waiting for a host of an owner below its share.
 WAIT_SECONDS = 0.1
-#: Seconds for which candidates are taken up at a time.
+#: Seconds for which candidates are loaded at a time.
 TAKE_UP_SECONDS = 0.01
-#: Seconds between two notes of what the shards held start with.
+#: Seconds between two updates of what the shards held start with.
 NOTE_SECONDS = 60.0
-#: Looks between two steps of the sweep while nothing is in flight.
+#: Choices between two steps of the sweep while nothing is in flight.
 LOOKS_A_SWEEP = 20
 
 
 class Frontier:
-    """Absorbs facts, keeps the candidates scored, and orders fetches while the windows have room.
+    """Absorbs facts, keeps the candidates scored, and orders fetches while the window has room.
 
-    ``partitions`` says how many a topic has, ``estimates`` how candidates are scored. ``soon`` is asked to
-    commit rows that changed by no message, ``stopwatch`` gives seconds of what work takes, and ``now`` is when
-    the run begins.
+    ``partitions`` returns the number of partitions of a topic, ``estimates`` score candidates. ``soon`` commits
+    rows that changed without a message, ``stopwatch`` measures work in seconds; the run begins at ``now``.
     """
 
     def __init__(
@@ -97,9 +96,9 @@ class Frontier:
         self._landing = Landing(candidates, self.turns, self.selection.pace, visiting)
         bounds = settings.learn.features, self.settings.features
         self.ledger = FrontierLedger(candidates.scorer, *bounds, partitions(SIGHTINGS))
-        #: Whether people paused the crawl: nothing is ordered, and what is in flight lands.
+        #: Whether the crawl is paused: nothing is ordered, and fetches in flight land.
         self.paused = False
-        #: Budgets that were set, with the settings that they took the place of: to be published again.
+        #: Budgets that people set, to be published again with the settings that they replace.
         self.limits: list[Limit] = []
         self._idle = 0
         self._next_sweep = 0
@@ -110,12 +109,12 @@ class Frontier:
     # what others publish
 
     def heard_interests(self, told: Interests) -> None:
-        """Apply what learners and other frontiers tell."""
+        """Apply what learners and other frontiers publish."""
         self.ledger.hear(told)
         self.candidates.learned()
 
     def heard_predicate(self, definition: PredicateDefinition) -> None:
-        """Absorb a predicate's definition: a new one, or a change of its share or state."""
+        """Apply a predicate's definition: a new one, or a change of its share or state."""
         name = definition.name
         if definition.state == REMOVED:
             self.candidates.remove_predicate(name)
@@ -133,7 +132,7 @@ class Frontier:
         self._dry = False
 
     def steer(self, told: Steering) -> None:
-        """Do as people ask: pause, leave URLs out, go by another budget, or by a longer delay of a host."""
+        """Apply a steering record: a pause, an exclusion, a budget, or a longer delay of a host."""
         if isinstance(told, Pausing):
             self.paused = told.on
         elif isinstance(told, Exclusion):
@@ -150,7 +149,7 @@ class Frontier:
     # rows
 
     def open(self, shard: Rows, now: float) -> None:
-        """Take up what a partition starts with; `take_up` takes up its candidates."""
+        """Load what a partition starts with; `take_up` loads its candidates."""
         self.book.spaces.open(shard)
         self.book.promises.open(shard)
         self.ledger.open(shard)
@@ -163,7 +162,7 @@ class Frontier:
         self.standing.changed()
 
     def close(self, shard: Rows) -> None:
-        """Forget a partition's candidates; what it judged and did not commit is counted by its next owner."""
+        """Drop a partition's candidates; its next owner counts what was judged and not committed."""
         self.book.evidence.take(shard)
         self.ledger.close(shard.partition)
         self.candidates.scorer.forget_links()
@@ -177,7 +176,7 @@ class Frontier:
         self._estimates.close(shard)
 
     def restore(self, shard: Rows, now: float) -> None:
-        """Take up again what is kept beside the rows; orders that were not sent yet are none."""
+        """Reload the state kept beside the rows; orders that were not sent yet are discarded."""
         self.book.evidence.take(shard)
         self.candidates.scorer.forget_links()
         self._estimates.close(shard)
@@ -193,22 +192,22 @@ class Frontier:
         self.candidates.restore(shard, now)
 
     def absorb(self, shard: Rows, fact: Sighting) -> None:
-        """Change rows, and count what one fact says; candidates are scored when the rows are safe."""
+        """Change rows and counts by one fact; candidates are scored once the rows are committed."""
         self._estimates.absorb(shard, fact)
         self.candidates.fairness.absorb(shard, fact)
         self.book.absorb(shard, fact)
 
     def close_group(self, shard: Rows) -> None:
-        """Count what was absorbed since the last call: its rows are made safe together."""
+        """Count what was absorbed since the last call: its rows are committed together."""
         self.ledger.count(shard.partition, self.book.evidence.take(shard))
 
     def committed(self, shard: Rows, now: float) -> None:
-        """Score what a group touched whose rows are safe."""
+        """Land the fetches of a committed group, and score the pages that it touched."""
         self.ledger.committed(shard.partition)
         self.candidates.learned()
         touched = self.book.touched.pop(shard.partition, set())
         noted, beside = (told.pop(shard.partition, set()) for told in (self.book.noted, self.book.beside))
-        # Words are numbered as they are met, and sums rounded by that: a set's order would be another each run.
+        # Words are numbered in this order, which decides how sums round: a set's order differs in each run.
         self.candidates.scorer.bring_up(shard, sorted(noted), beside)
         ended, self.book.ended = self.book.ended, []
         for end in ended:
@@ -220,24 +219,24 @@ class Frontier:
         self.candidates.refresh(shard, sorted(touched), now)
         for each in self._again:
             each.settle(now)
-        # A page that was looked at again, and is as it was, leaves nothing to be found among all rows.
+        # A revisit that found no change leaves nothing new for a sweep to find.
         if touched or not all(end.visit == "again" for end in ended):
             self._dry = False
 
     def reorder(self) -> None:
-        """Have candidates scored again, little by little, by patterns that were mined."""
+        """Have the sweep score all candidates again, by the patterns that were mined."""
         if self._estimates.ordering is not None or self.settings.visited_patterns_only:
             self.candidates.sweep.renew()
         self._dry = False
 
     def note_start(self) -> None:
-        """Note what the partitions held start with the next time."""
+        """Store what the partitions held start with the next time."""
         self.candidates.note_start(whole=True)
 
     # choosing
 
     def take_up(self, now: float) -> None:
-        """Go on with what was opened: for half of the time at most while pages are in flight."""
+        """Load more of the opened shards; while pages are in flight, for at most half of the time."""
         begun = self._stopwatch()
         if self.candidates.flights and begun < self._rests:
             return
@@ -246,7 +245,7 @@ class Frontier:
         self._rests = 2 * self._stopwatch() - begun
 
     def choose(self, now: float) -> list[Rows]:
-        """Do what it is time for, and order what may be ordered; return the rows that have orders to send."""
+        """Do what is due, and order fetches; return the shards that have orders to send."""
         self.keep_time(now)
         mining = self.patterns is not None and self.patterns.starting
         changed = [] if mining or self.paused else self.selection.choose(now)
@@ -255,7 +254,7 @@ class Frontier:
         return changed
 
     def rest(self, now: float, *, ordered: bool) -> float:
-        """Return the seconds after which it is time to choose again, should nothing change before."""
+        """Return the seconds until the next choice, should nothing change before."""
         if self.candidates.sweep.filling:
             return 0.0
         if self.candidates.opening:
@@ -266,11 +265,11 @@ class Frontier:
             return TAKE_UP_SECONDS
         if self.candidates.fairness.waits:
             return WAIT_SECONDS
-        # Looks at every host with candidates: only where there is time for it.
+        # This looks at every host with candidates: only while idle.
         return min(IDLE_SECONDS, max(SHORT_SECONDS, self.candidates.next_ready(now) - now))
 
     def keep_time(self, now: float) -> None:
-        """Do what it is time for: end leases and waits, go on with a sweep that is needed, and with news."""
+        """Do what is due: end leases and waits, step the sweep, look for news, store what shards start with."""
         self.leases.end(now)
         self.candidates.wake(now)
         if self.candidates.sweep.filling:
@@ -293,15 +292,15 @@ class Frontier:
             self._dry = not self.candidates.queued
 
     def _sweep_in_turn(self, now: float) -> None:
-        # By requests that were answered, so that no clock decides on scores; now and then while none is in
-        # flight: the queues may be full of what may not be fetched.
+        # Paced by answered requests, so that no clock affects scores; and now and then while none is in flight,
+        # as the queues may be full of URLs that may not be fetched.
         answered = self.totals().requests
         if answered >= self._next_sweep or self._idle >= LOOKS_A_SWEEP:
             self._next_sweep, self._idle = answered + ANSWERS_A_SWEEP, 0
             self.candidates.sweep.step(now)
 
     def look_for_more(self) -> None:
-        """Note that there was nothing to order; begin a round of the sweep where the queues are empty."""
+        """Note that nothing could be ordered; begin a round of the sweep if the queues are empty."""
         candidates = self.candidates
         self._idle += not candidates.flights
         if candidates.opening or candidates.sweep.filling or candidates.queued or self._dry:
@@ -311,23 +310,23 @@ class Frontier:
         candidates.sweep.begin()
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Note an order that was sent although the death of this process kept it out of the row."""
+        """Note an order that was sent, but is missing in its row as the process died."""
         self.leases.expect(order, now)
 
-    # where it stands
+    # standing
 
     @property
     def refused_seeds(self) -> frozenset[str]:
-        """The seeds that this run found to be no business of the crawl."""
+        """The seeds that were refused in this run."""
         return frozenset(self._landing.refused_seeds)
 
     def freshness(self, now: float) -> dict[str, Kept]:
-        """Return how current the matches of each predicate are, where pages are visited again."""
+        """Return how current the matches of each predicate are; empty where pages are not visited again."""
         return {} if self.schedule is None else self.schedule.freshness.figures(now)
 
     @property
     def state(self) -> str:
-        """How the frontier goes on, as `models.published.Standing` has it, but for its end."""
+        """The frontier's state as in `models.published.Standing`, except "ended"."""
         if self.paused:
             return "paused"
         if self.candidates.unknown:

@@ -1,8 +1,8 @@
-"""How deep the pages of a site lie, and what is counted to know how deep to go (Baeza-Yates and Castillo 2004).
+"""Levels of a site's pages, and the counts that decide how deep to crawl it (Baeza-Yates and Castillo 2004).
 
-A page's level is the least number of links within its site from where the site is entered: from a seed, from
-another site's link, or from where users' sessions begin. Levels and counts are functions of the facts, whatever
-the order in which pages are fetched.
+A page's level is the least number of links within its site from an entry: a seed, the target of another site's
+link, or the start of a user's session. Levels and counts are functions of the facts, whatever the order in
+which pages are fetched.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,16 +29,16 @@ from scentline.models.papers.depth import (
 from scentline.models.settings import FrontierSettings
 from scentline.models.url import host, prefixes_of
 
-#: States of a URL that came to no page of its own.
+#: States of a URL that turned out not to be a page of its own.
 _NO_PAGE = ("gone", "refused", "given up", "trapped")
-#: Sites of which it is remembered where to stop.
+#: Most sites whose depths are kept in memory.
 REMEMBERED = 100_000
-#: A site's depth is worked out again when its counts have grown by this part.
+#: A site's depth is computed again when its counts have grown by this share.
 GROWN = 0.1
 
 
 class Depths:
-    """Keeps the levels of pages and the counts of sites; `Book` has made the rest of a fact before."""
+    """Keeps the levels of pages and the counts of sites; `Book` has absorbed the rest of a fact before."""
 
     def __init__(self, pages: Pages, settings: FrontierSettings) -> None:
         self._levels = Levels(pages)
@@ -55,7 +55,7 @@ class Depths:
         if absorber is not None:
             absorber(shard, sighting)
 
-    # ways from outside
+    # paths from outside
 
     def _found(self, shard: Rows, sighting: Found) -> None:
         row = shard.get(page_key(sighting.url))
@@ -63,7 +63,7 @@ class Depths:
             self._enter(shard, row, sighting.level)
 
     def _enter(self, shard: Rows, row: PageRow, level: int) -> None:
-        """Note a way to a page from outside its site, by so many links within the site."""
+        """Note a path to a page from outside its site, of ``level`` links within the site."""
         if row.place is None and row.verdict is None:
             row.place = Place(level)
             shard.put(page_key(row.url), row)
@@ -109,7 +109,7 @@ class Depths:
             self._lead(shard, site, placed(page), within)
 
     def _lead(self, shard: Rows, site: str, place: Place, within: list[PageRow]) -> None:
-        """Count the fetched page at a place with its links to others of the site."""
+        """Count a fetched page by its place, with its links to other pages of the site."""
         led, new, nearer = place.level + 1, 0, []
         for row in within:
             if row.place is None:
@@ -148,7 +148,7 @@ class Depths:
         self.stops.learned(shard, site)
 
     def _led_back(self, shard: Rows, row: PageRow) -> None:
-        """Note that a URL is no page of its own: a link to it leads back."""
+        """Note that a URL is not a page of its own: a link to it leads back."""
         place, site = placed(row), host(row.url)
         if not place.back:
             counts = depth_of(shard, site)
@@ -160,18 +160,18 @@ class Depths:
 
 
 def handed_on(row: PageRow, target: str) -> int:
-    """Return the level at which a redirect enters the site of its target: its own, within a site."""
+    """Return the level at which a redirect enters its target's site: its own within a site, else 0."""
     return placed(row).level if host(row.url) == host(target) else 0
 
 
 class Levels:
-    """Keeps the places of pages, and the counts of their site with them."""
+    """Keeps the places of pages, and the counts of their site in step with them."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
 
     def shorten(self, shard: Rows, site: str, counts: Depth, row: PageRow, entered: int, led: int) -> None:
-        """Absorb a shorter way to a page, and what that makes shorter: breadth-first, so each page once."""
+        """Apply a shorter path to a page, and to pages behind it: breadth-first, so each page once."""
         growth = counts.growth
         reached = self._nearer(shard, growth, page_key(row.url), row, entered, led)
         for key, page, before in reached:
@@ -191,7 +191,7 @@ class Levels:
     def _nearer(
         self, shard: Rows, growth: Growth, key: bytes, row: PageRow, entered: int, led: int
     ) -> list[tuple[bytes, PageRow, int]]:
-        """Note a shorter way to a page; return it with the level that it had, if it is nearer now."""
+        """Note a shorter path to a page; return the page with its former level, if it is nearer now."""
         place = placed(row)
         before, above = place.level, place.new_above
         place.entered, place.led = min(place.entered, entered), min(place.led, led)
@@ -203,7 +203,7 @@ class Levels:
 
 
 def placed(row: PageRow) -> Place:
-    """Return the place of a page; where none was told, its links from a seed are a way as long at least."""
+    """Return the place of a page; where unknown, it is set by its links from a seed, an upper bound."""
     if row.place is None:
         row.place = Place(row.depth)
     return row.place
@@ -219,7 +219,7 @@ def _targets(shard: Rows, parent: ParentRow) -> Iterator[tuple[bytes, PageRow]]:
 
 @dataclass(slots=True)
 class _Stop:
-    """The deepest level of a site to fetch, None for all, and how many facts make it worth another look."""
+    """The deepest level of a site to fetch, None for all, and how many facts are left until it is renewed."""
 
     shard: Rows
     depth: int | None
@@ -228,7 +228,7 @@ class _Stop:
 
 
 class Stops:
-    """Says which pages lie too deep; ``share`` is that of the page views to be kept, ``by`` what tells it."""
+    """Decides which pages lie too deep: a ``share`` of the page views is kept, estimated as ``by`` says."""
 
     def __init__(self, share: float, by: DepthBy = "views") -> None:
         self._share = share
@@ -241,7 +241,7 @@ class Stops:
         return depth is not None and level_of(row) > depth
 
     def depth(self, shard: Rows, site: str) -> int | None:
-        """Return the deepest level of a site to fetch, None for all, and remember nothing of it."""
+        """Return the deepest level of a site to fetch, None for all, without keeping it in memory."""
         return (self._known.get(site) or self._worked_out(shard, site)).depth
 
     def learned(self, shard: Rows, site: str) -> None:
@@ -253,13 +253,13 @@ class Stops:
             self._known[site] = self._worked_out(shard, site)
 
     def catch_up(self) -> None:
-        """Work out again where to stop, for every site of which anything was learned since."""
+        """Compute the depth again of every site whose counts changed since."""
         for site, known in self._known.items():
             if known.stale:
                 self._known[site] = self._worked_out(known.shard, site)
 
     def forget(self) -> None:
-        """Forget what follows from rows: a shard has another owner now."""
+        """Forget all depths: rows changed, as a shard was closed or restored."""
         self._known.clear()
 
     def _of(self, shard: Rows, site: str) -> _Stop:
@@ -279,7 +279,7 @@ class Stops:
 
 
 def level_of(row: PageRow) -> int:
-    """Return a page's level; where it was never told, its links from a seed, which are as many at least."""
+    """Return a page's level; where unknown, its links from a seed, an upper bound."""
     return row.depth if row.place is None else row.place.level
 
 

@@ -1,21 +1,20 @@
-"""Fairness between the owners of hosts: who had more than a share of the latest fetches stands back for others.
+"""Fairness between the owners of hosts: an owner above its share of the latest fetches yields to others.
 
-What tells of an owner is its registered domain, and the network of its server. A host name costs nothing, so
-that a delay for each host is no brake on whoever has many. An owner that had more than its share stands back
-for candidates of others that are worth about as much: the probability that its own bring a hit counts that much
-less. Whom the seeds vouch for has a larger share, as a domain's budget goes by who links to it in Lee, Leonard,
-Wang and Loguinov, IRLbot (WWW 2008), section 5.
+An owner is identified by its registered domain and by its server's network. A host name costs nothing, so a
+delay per host does not slow an owner that has many. An owner above its share yields to candidates of others
+that are worth about as much: the probability that its own bring a hit is lowered accordingly. Owners that the
+seeds vouch for have a larger share, as a domain's budget depends on who links to it in Lee, Leonard, Wang and
+Loguinov, IRLbot (WWW 2008), section 5.
 
-While pages are scarce it is a share of the pages. While time is, it is one of all that could have been fetched,
-and no less than one host's part: a second of a host that nobody else can use is taken from nobody.
+While pages are scarce, it is a share of the pages. While time is, it is a share of all possible fetches, and at
+least one host's part: time on a host that no other owner can use costs no other owner anything.
 
-Trust flows from the seeds along links from one owner to another: Gyöngyi, Garcia-Molina and Pedersen, Combating
-web spam with TrustRank (VLDB 2004), here of owners, not pages. An owner hands on to another the part of its
-pages' links that lead there. What leads to itself is handed on to nobody: pages that an owner makes up bring it
-nothing, and however many owners link to each other, together they have no more than what others handed to them.
+Trust flows from the seeds along links between owners: Gyöngyi, Garcia-Molina and Pedersen, Combating web spam
+with TrustRank (VLDB 2004), here of owners, not pages. An owner passes trust to another by the share of its
+pages' links that lead there. Links to itself pass nothing on: made-up pages gain an owner nothing, and however
+many owners link to each other, together they have no more than others passed to them.
 
-All is kept in memory: a restart begins a new window of fetches. Each worker sees to it among the hosts that it
-holds.
+All is kept in memory: a restart begins a new window of fetches. Each worker applies it to the hosts it holds.
 """
 
 import math
@@ -30,18 +29,18 @@ from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.rows import PageRow
 from scentline.models.url import host, network, owner, owners_of
 
-#: Part of an owner's trust that its links hand on.
+#: Share of an owner's trust that its links pass on.
 DAMPING = 0.85
-#: Rounds of handing on: what is left to hand on after them is a fifth of the whole at most.
+#: Rounds of passing trust on: at most a fifth of the whole is left to pass on after them.
 ROUNDS = 10
-#: Hosts of seeds, and pairs of owners with links between them, that are counted.
+#: Most hosts of seeds, and most pairs of linked owners, that are counted.
 SEEDS, PAIRS = 10_000, 50_000
-#: Growth of what is known after which trust is worked out again.
+#: Growth of the counts after which trust is computed again.
 GROWTH = 0.1
 
 
 class Trust:
-    """Counts seeds and links, and works out shares from them.
+    """Counts seeds and links, and computes shares of trust from them.
 
     >>> trust = Trust()
     >>> trust.seeded("www.a.org", "a.org")
@@ -60,17 +59,17 @@ class Trust:
 
     @property
     def grown(self) -> bool:
-        """Whether so much is new that the shares are worth working out again."""
+        """Whether the counts grew enough to compute the shares again."""
         return self._known > (1 + GROWTH) * self._worked_out
 
     def seeded(self, host: str, owner: str) -> None:
-        """Count the host of a seed, once: who gave it vouches for its owner."""
+        """Count the host of a seed, once: a seed vouches for its owner."""
         if host not in self._seeds and len(self._seeds) < SEEDS:
             self._seeds[host] = owner
             self._known += 1
 
     def linked(self, source: str, targets: Collection[str]) -> None:
-        """Count one page's links: ``targets`` are the owners that they lead to, the page's own among them."""
+        """Count one page's links by the owners of their ``targets``, the page's own included."""
         links = self._links.get(source, Counter())
         fresh = [target for target in targets if target not in links]
         if self._pairs + len(fresh) > PAIRS:
@@ -81,7 +80,7 @@ class Trust:
         self._known += 1
 
     def shares(self) -> dict[str, float]:
-        """Return the part that each owner has of all trust; an owner without any is left out."""
+        """Return each owner's share of all trust; owners without any are left out."""
         self._worked_out = self._known
         given = {owner: count / len(self._seeds) for owner, count in Counter(self._seeds.values()).items()}
         parts = {source: _parts(source, links) for source, links in self._links.items()}
@@ -101,19 +100,19 @@ def _parts(source: str, links: Counter[str]) -> list[tuple[str, float]]:
     return [(target, count / total) for target, count in links.items() if target != source]
 
 
-#: The latest fetches that are looked at.
+#: How many of the latest fetches count.
 WINDOW = 200
-#: Fetches that the shares are taken of at least, so that a crawl does not begin with them.
+#: Least number of fetches that the shares are of, so that they do not bind at a crawl's start.
 LEAST = 50
-#: What a candidate counts for at least, however much its owner had: others that are worth less than a third of
-#: it are no reason to stand back.
+#: Least factor of a candidate's worth, however much its owner had: it does not yield to others worth less than
+#: a third of it.
 LEAST_WORTH = 1 / 3
 
 
 class Shares:
-    """The owners of the latest fetches: each may have ``share`` of them before it stands back; 1 switches off.
+    """Counts the latest fetches by owner: one with more than ``share`` of them yields; 1 switches this off.
 
-    Servers' addresses are known of ``limit`` hosts, those heard of longest ago are forgotten first.
+    Servers' networks are kept of ``limit`` hosts; those noted longest ago are dropped first.
 
     >>> shares = Shares(0.1, limit=1000)
     >>> for number in range(50):
@@ -132,13 +131,13 @@ class Shares:
         self._limit = limit
         self._networks: OrderedDict[str, str] = OrderedDict()
         self._latest: deque[tuple[float, tuple[str, ...]]] = deque()
-        #: How many fetches there could have been since the first of the latest, and of one host.
+        #: How many fetches were possible since the first of the latest: of all hosts, and of one.
         self._possible = self._of_one = 0.0
         self._fetched: Counter[str] = Counter()
         self._vouched: dict[str, float] = {}
 
     def serves(self, server: str, host: str) -> None:
-        """Note the address that a host was found at."""
+        """Note the address of a host's server."""
         found = network(server)
         if found:
             self._networks[host] = found
@@ -147,16 +146,16 @@ class Shares:
                 self._networks.popitem(last=False)
 
     def owners(self, host: str) -> tuple[str, ...]:
-        """Return what tells a host's owner: its registered domain, and its network where that is known."""
+        """Return a host's owners: its registered domain, and its network where known."""
         own, found = owner(host), self._networks.get(host)
         return (own, found) if found and found != own else (own,)
 
     def vouched(self, host: str) -> float:
-        """Return the part of all trust that a host's owner has."""
+        """Return a host's owner's share of all trust."""
         return self._vouched.get(owner(host), 0.0)
 
     def vouch(self, vouched: Mapping[str, float]) -> None:
-        """Set the shares of those who are vouched for, where these are larger; a network has those in it."""
+        """Set the owners' shares of trust, which count where larger; a network has the sum of its owners'."""
         self._vouched = dict(vouched)
         inside = {(found, owner(host)) for host, found in self._networks.items()}
         for found, own in inside:
@@ -164,7 +163,7 @@ class Shares:
                 self._vouched[found] = self._vouched.get(found, 0.0) + vouched.get(own, 0.0)
 
     def beyond(self, host: str, share: float) -> bool:
-        """Return whether a host's owner had more than a ``share`` of the latest fetches, not vouched for."""
+        """Return whether a host's owner had more than ``share`` of the latest fetches, and no such trust."""
         most = share * max(len(self._latest), LEAST)
         had = (
             self._fetched.get(each, 0) for each in self.owners(host) if self._vouched.get(each, 0.0) <= share
@@ -180,9 +179,9 @@ class Shares:
             self._leave(self._latest.popleft()[1])
 
     def look(self, now: float, hosts: int, delay: float) -> None:
-        """Note that so many ``hosts`` with candidates may be asked each ``delay`` seconds.
+        """Note that ``hosts`` hosts with candidates allow a request each in ``delay`` seconds.
 
-        0 hosts, or no delay, have the shares be of the fetches that there were.
+        With 0 hosts, or no delay, the shares are of the fetches made.
         """
         seconds = now - self._latest[0][0] if self._latest else 0.0
         self._of_one = seconds / delay if hosts and delay else 0.0
@@ -195,7 +194,7 @@ class Shares:
                 del self._fetched[each]
 
     def handicap(self, host: str) -> float:
-        """Return the log of an owner's share over that which it had: 0 where it had less, of two the worse."""
+        """Return the log of an owner's due over what it had: 0 where it had less, of two owners the worse."""
         if self._share == 1 or not self._fetched:
             return 0.0
         return min(self._of(each) for each in self.owners(host))
@@ -213,22 +212,22 @@ class Shares:
         return most[0][1] / len(self._latest) if most else 0.0
 
 
-#: Hosts whose servers' networks are known.
+#: Most hosts whose servers' networks are kept.
 SERVERS = 100_000
-#: Links from page to owner that are looked at when partitions are opened: more are too many to remember.
+#: Most links from page to owner counted when partitions are opened: more take too much memory.
 TAKEN_UP = 300_000
-#: Share of all trust from which on it is noted who is vouched for: a thousand owners at most.
+#: Least share of all trust with which an owner is stored: a thousand owners at most.
 NOTED = 0.001
-#: Hosts of one owner that are looked through for another's.
+#: Most hosts searched for one of another owner.
 OTHERS = 100
-#: Seconds within which a host may be asked for its candidates to be waited for; its own delay is waited out.
+#: A host's candidates are waited for if it is ready within these seconds, as while its own delay passes.
 NEAR_SECONDS = 2.0
 
 
 class Fairness:
-    """Chooses between the best candidates of all owners; ``worth`` makes the log of a worth of a priority.
+    """Chooses between the best candidates of all owners; ``worth`` maps a priority to the log of a worth.
 
-    ``waits`` says that the last choice left a place free for a candidate whose host may be asked soon.
+    ``waits`` says that the last choice left a slot free for a candidate whose host is ready soon.
     """
 
     def __init__(self, share: float, clocks: HostClocks, worth: Callable[[float], float]) -> None:
@@ -240,23 +239,23 @@ class Fairness:
         self._clocks = clocks
         self._worth = worth
 
-    # who is vouched for
+    # trust
 
     def absorb(self, shard: Rows, sighting: object) -> None:
-        """Absorb a seed, or the links of a judged page, once and before its row does."""
+        """Count a seed, or the links of a judged page: once, before its row has them."""
         if isinstance(sighting, Found) and sighting.seed:
             self._trust.seeded(host(sighting.url), _owner(sighting.url))
         elif is_first(sighting, shard):
             self._trust.linked(_owner(sighting.url), owners_of([link.url for link in sighting.links]))
 
     def open(self, shard: Rows) -> None:
-        """Begin with those who were vouched for when the partition was held last."""
+        """Load the shares of trust stored when the partition was held last."""
         start = start_of(shard)
         if start is not None:
             self._vouch(self._vouched | start.vouched)
 
     def take_up(self, shard: Rows, row: PageRow) -> None:
-        """Apply what a row of a partition that was opened tells of seeds and links."""
+        """Count the seed and the links in a row of an opened partition."""
         own = _owner(row.url)
         if row.seed:
             self._trust.seeded(host(row.url), own)
@@ -267,7 +266,7 @@ class Fairness:
                 self._trust.linked(_owner(parent_of(shard, parent).url), {own})
 
     def settle(self) -> None:
-        """Work out again who is vouched for, where enough is new."""
+        """Compute trust again if the counts grew enough."""
         if self._trust.grown:
             self._vouch(self._trust.shares())
 
@@ -276,16 +275,16 @@ class Fairness:
         self.shares.vouch(shares)
 
     def vouched(self) -> dict[str, float]:
-        """Return the owners with the largest shares of all trust, and these."""
+        """Return the largest shares of all trust, by owner."""
         return {own: share for own, share in self._vouched.items() if share >= NOTED}
 
     # choosing
 
     def choose(self, queue: CandidateQueue, best: str, now: float, price: float) -> str | None:
-        """Return ``best``, the best candidate that may be asked for, or that of an owner who had less.
+        """Return ``best``, the best candidate of a ready host, or that of an owner that had less.
 
-        None where none is worth its ``price``, and where all that may be asked had more than their shares while
-        the host of an owner who had less may be asked soon.
+        None where none is worth its ``price``, and where the owners of all ready hosts had more than their
+        shares while a better candidate of an owner that had less is ready soon.
         """
         self.waits = False
         held_back = self.shares.handicap(host(best))
@@ -311,9 +310,9 @@ class Fairness:
         return other >= first + math.log(LEAST_WORTH)
 
     def _heads(self, queue: CandidateQueue, now: float) -> tuple[list["_Head"], list["_Head"]]:
-        """Return the best candidates of hosts that may be asked, and of those that soon may be.
+        """Return the best candidates of hosts that are ready, and of those that soon are.
 
-        Hosts behind the first that may be asked and had less than its share are not looked at.
+        The search ends at the first ready host of an owner below its share.
         """
         open_: list[_Head] = []
         soon: list[_Head] = []
@@ -332,7 +331,7 @@ class Fairness:
 
 
 class _Head(NamedTuple):
-    """A host's best candidate: the log of what it is worth beside others', and what of that its owner lost."""
+    """A host's best candidate: the log of its worth after the handicap, and its owner's handicap."""
 
     worth: float
     handicap: float
