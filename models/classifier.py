@@ -20,7 +20,7 @@ from scentline.models.predicate.syntax import expand
 from scentline.models.sealed import Kind, SealedError, seal, unseal
 from scentline.models.words import MAX_LENGTH, words
 
-#: Distinct words of a text that count, from its beginning: as many as are used of a page by default.
+#: Distinct words of a text that count, from its beginning; also the default number of words of a page.
 MOST_WORDS = 200
 #: Words whose probabilities are kept.
 CACHED_WORDS = 20_000
@@ -29,10 +29,10 @@ Vector: TypeAlias = NDArray[np.float64]
 
 
 class Classifier:
-    """Learns categories by example: river's `MultinomialNB` counts, and says how probable a word is in each."""
+    """Learns categories by example: river's `MultinomialNB` counts words and gives their probabilities."""
 
     def __init__(self) -> None:
-        # It imports scipy, which takes a second and 70 MB: only where there is a classifier.
+        # Imported here because it loads scipy: a second and 70 MB.
         from river.naive_bayes import MultinomialNB
 
         self._model = MultinomialNB(alpha=0.1)
@@ -44,7 +44,7 @@ class Classifier:
         self._model.learn_one(dict.fromkeys(islice(dict.fromkeys(found), MOST_WORDS), 1), category)
 
     def category(self, found: Iterable[str]) -> str | None:
-        """Return the most probable category of a text, None where none of its words stood in an example."""
+        """Return the most probable category of a text; None if no example has any of its words."""
         counts = self._model.feature_counts
         known = [word for word in islice(dict.fromkeys(found), MOST_WORDS) if word in counts]
         if not known:
@@ -57,7 +57,7 @@ class Classifier:
     def _log(self, word: str) -> Vector:
         """Return log P(word | category) for each category, and log P(category) for the empty word.
 
-        They are kept, since most words of a page are in every page: river itself would take a millisecond more.
+        Cached: most words of a page are in every page, and river alone takes a millisecond more.
         """
         found = self._logs.get(word)
         if found is None:
@@ -106,19 +106,19 @@ class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The results for one category."""
 
     examples: int
-    #: Texts that were classified as it.
+    #: Texts classified as this category.
     told: int
-    #: Texts of it that were.
+    #: Those of them that belong to it.
     right: int
 
     @property
     def precision(self) -> float | None:
-        """The correct part of all that was classified so; None where nothing was."""
+        """The share of texts classified as this category that belong to it; None if there are none."""
         return self.right / self.told if self.told else None
 
     @property
     def recall(self) -> float:
-        """The part of the category's examples that was classified correctly."""
+        """The share of the category's examples classified correctly."""
         return self.right / self.examples if self.examples else 0.0
 
 
@@ -130,15 +130,15 @@ class Holdout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def accuracy(self) -> float:
-        """The part of all examples that was classified correctly."""
+        """The share of all examples classified correctly."""
         examples = sum(found.examples for found in self.categories.values())
         return sum(found.right for found in self.categories.values()) / examples if examples else 0.0
 
 
 def held_out(examples: Sequence[Example], chance: Random) -> Holdout:
-    """Return the results of a cross-validation in `FOLDS` parts, each with its share of every category.
+    """Cross-validate in `FOLDS` parts, each with its share of every category.
 
-    A category with a single example is never right: without it nothing is known of the category.
+    A category with a single example is never right: no other part has an example of it.
     """
     parts = _spread(examples, chance)
     told: list[tuple[str, str | None]] = []
@@ -175,7 +175,7 @@ MOST_EXAMPLES = 1_000_000_000
 
 
 class ClassifierError(ScentlineError, ValueError):
-    """Bytes that are no classifier; the text says why."""
+    """Bytes that do not hold a classifier; the message says why."""
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -192,7 +192,7 @@ def pack(classifier: Classifier, holdout: Holdout, made_by: str) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Classifier, Holdout]:
-    """Return what `pack` was given; raises `ClassifierError` for other bytes, before much memory is taken."""
+    """Return what `pack` was given. Other bytes raise `ClassifierError` before they take much memory."""
     try:
         trained, _ = unseal(KIND, data, Trained)
     except SealedError as error:

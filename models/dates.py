@@ -1,15 +1,15 @@
-"""Points in time as sitemaps and feeds write them: W3C's profile of ISO 8601, and the dates of e-mail.
+"""Dates of sitemaps and feeds: W3C's profile of ISO 8601, and the format of e-mail.
 
-W3C: https://www.w3.org/TR/NOTE-datetime. E-mail: RFC 822 and its successors, which RSS 2.0 asks for.
+W3C: https://www.w3.org/TR/NOTE-datetime. E-mail: RFC 822 and its successors, which RSS 2.0 requires.
 """
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
-#: Characters of a date; a longer text is none.
+#: Longest date, in characters.
 _MAX_LENGTH = 64
-# A blank in the place of the T, a zone without a colon and none at all are common.
+# A blank instead of the T, a zone without a colon and no zone at all are common.
 _W3C = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?"
     r"\s?([Zz]|[+-]\d\d:?\d\d)?)?)?)?",
@@ -18,9 +18,9 @@ _W3C = re.compile(
 
 
 def seconds_of(text: str) -> float | None:
-    """Return a date in seconds since the epoch, its beginning where it is a day, a month or a year.
+    """Return a date in seconds since the epoch; for a day, a month or a year its beginning.
 
-    Without a zone it is UTC. None for what is no date, and for one before the epoch.
+    Without a zone it is UTC. None if the text is not a date, or is before the epoch.
     """
     text = text.strip()
     if not text or len(text) > _MAX_LENGTH:
@@ -36,7 +36,7 @@ def seconds_of(text: str) -> float | None:
 
 
 def _w3c(text: str) -> datetime | None:
-    """Return a date in W3C's profile, None where it is in no such form; ValueError where there is no such."""
+    """Return a date in W3C's profile; None for another form, ValueError for a date that does not exist."""
     found = _W3C.fullmatch(text)
     if found is None:
         return None

@@ -2,7 +2,7 @@
 
 Broder, On the resemblance of documents (SEQUENCES 1997): likeness is the overlap of the sets of shingles
 (Jaccard), and the share of equal slots in two sketches estimates it. A shingle here is the 24 bytes of folded
-UTF-8 from the beginning of a word on, about four words; in scripts without spaces every character begins one.
+UTF-8 from the start of a word, about four words; in scripts without spaces each character starts one.
 The sketch is Rensa's R-MinHash.
 """
 
@@ -20,10 +20,10 @@ from scentline.models.traps import space
 
 #: Slots of a sketch: the standard error of an estimated likeness of .9 is .027.
 SLOTS = 128
-#: Slots of a band, all of which are equal in candidates. Of texts with likeness .9, .95 and 1, 80, 99 and
-#: 100 % are found.
+#: Slots of a band; two texts are compared if all slots of a band are equal. That finds 80, 99 and 100 % of
+#: the texts with likeness .9, .95 and 1.
 BAND = 16
-#: Pages that one band leads to, the last judged: a band that many share is no sign of a duplicate.
+#: Pages kept per band, the last judged: a band that many pages share does not indicate a duplicate.
 BAND_PAGES = 8
 
 #: A sketch: 128 numbers of four bytes.
@@ -32,10 +32,10 @@ _Hashes: TypeAlias = NDArray[np.uint64]
 
 _SHINGLE = 24
 _SPACE = 0x20
-# From here on UTF-8 begins characters of three bytes: Indic, Thai, Chinese, Japanese, Korean.
+# From this byte on UTF-8 starts characters of three bytes: Indic, Thai, Chinese, Japanese, Korean.
 _DENSE = 0xE0
 _SEED = 1
-# The golden ratio's 64 bits (Knuth, The Art of Computer Programming, 6.4): odd, so that it loses nothing.
+# The golden ratio's 64 bits (Knuth, The Art of Computer Programming, 6.4): odd, so that no bits are lost.
 _FACTOR = 0x9E3779B97F4A7C15
 _SHIFT = 32
 
@@ -60,7 +60,7 @@ def likeness(first: Sketch, second: Sketch) -> float:
 
 
 def bands(of: Sketch) -> Iterator[bytes]:
-    """Yield the keys under which a sketch is found: nine bytes for each band."""
+    """Yield the index keys of a sketch: nine bytes for each band."""
     size = BAND * 4
     for number, start in enumerate(range(0, len(of), size)):
         yield bytes([number]) + blake2b(of[start : start + size], digest_size=8).digest()
@@ -74,7 +74,7 @@ def _shingles(text: str) -> _Hashes:
         return np.empty(0, dtype=np.uint64)
     before = data[:places]
     starts = np.flatnonzero((before == _SPACE) | (before >= _DENSE)) + 1
-    # The bytes from each place on, as three numbers.
+    # The 24 bytes at each start, as three numbers.
     from_all = np.ndarray((places + 1,), dtype=f"V{_SHINGLE}", buffer=data, strides=(1,))
     words: _Hashes = from_all[starts].view("<u8").reshape(-1, _SHINGLE // 8)
     mixed = np.zeros(len(starts), dtype=np.uint64)
@@ -90,7 +90,7 @@ class Fingerprint(msgspec.Struct, array_like=True, frozen=True):
 
     #: None where the page has too few words.
     sketch: Sketch | None = None
-    #: Of the text without digits; empty for a URL without numbers.
+    #: Hash of the text without digits; empty for a URL without numbers.
     plain: bytes = b""
 
 
@@ -99,7 +99,7 @@ NONE = Fingerprint()
 
 
 def fingerprint(page: Page, least: int) -> Fingerprint:
-    """Return a page's fingerprint; its sketch, where the text has at least so many shingles.
+    """Return a page's fingerprint, with a sketch if the text has at least ``least`` shingles.
 
     >>> fingerprint(Page("http://example.org/2", text="few words"), 50).sketch is None
     True

@@ -1,6 +1,6 @@
-"""The base of this program's own errors, whose failure an error is, and the events that its parts log.
+"""The base of this program's errors, the classification of failures, and log events.
 
-Fields of an event that would name a person are refused; `streams.logging` formats events.
+An event refuses fields that would identify a person; `streams.logging` formats events.
 """
 
 import logging
@@ -11,11 +11,11 @@ from typing import ClassVar
 
 
 class ScentlineError(Exception):
-    """An error that this program raises by itself.
+    """Base class of the errors that this program raises.
 
-    Where it ``explains_itself``, its text is all that people need: what was done, the value, and what was
-    expected. A command ends with that as one line, and a log shows no traceback. Where it does not, it is meant
-    for the program: nobody should see it, and who does needs the traceback.
+    If it ``explains_itself``, its text is all that users need: what was done, the value, and what was
+    expected. A command exits with it as one line, and a log shows no traceback. Otherwise it is internal: it
+    should not reach users, and comes with its traceback if it does.
 
     >>> class MapError(ScentlineError):
     ...     "A map that can't be read."
@@ -27,22 +27,22 @@ class ScentlineError(Exception):
 
 
 class StorageError(ScentlineError):
-    """The disk does not take what is written, or what it holds is damaged; the text says which and where."""
+    """A failed write to disk, or damaged data on it; the text says which and where."""
 
 
-#: Failures of the machine: a disk, a socket, a file that can't be opened, memory that is used up.
+#: Failures of the machine: a disk, a socket, a file that can't be opened, no memory left.
 MACHINE = (OSError, MemoryError, StorageError)
 
 _ROOT = Path(__file__).parents[1]
 
 
 def quarantinable(error: BaseException) -> bool:
-    """Tell whether an error is the failure of what was being taken in."""
+    """Return whether an error is the fault of the record being processed, not of the machine."""
     return isinstance(error, Exception) and not isinstance(error, MACHINE)
 
 
 def cause(error: BaseException) -> str:
-    """Return the kind of an error and the line of this program it came from; its text may quote anybody.
+    """Return an error's type and the function it came from, without its text: that may quote anything.
 
     >>> from scentline.models.records import encode
     >>> try:
@@ -72,25 +72,25 @@ _REFUSED = PERSONAL | RESERVED
 
 
 class EventLog:
-    """Writes a part's events: a constant text and named values; a user's name is a ValueError at any level."""
+    """Logs a part's events: a constant text and named values; a refused name is a ValueError at any level."""
 
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(f"{ROOT}.{name}")
 
     def debug(self, event: str, /, **fields: object) -> None:
-        """Write what helps to find a fault."""
+        """Log a detail for debugging."""
         self._write(logging.DEBUG, event, fields)
 
     def info(self, event: str, /, **fields: object) -> None:
-        """Write what happened."""
+        """Log a normal event."""
         self._write(logging.INFO, event, fields)
 
     def warning(self, event: str, /, **fields: object) -> None:
-        """Write what somebody should look at."""
+        """Log what needs attention."""
         self._write(logging.WARNING, event, fields)
 
     def error(self, event: str, /, *, cause: BaseException | None = None, **fields: object) -> None:
-        """Write what went wrong; ``cause`` adds its traceback."""
+        """Log a failure; ``cause`` adds its traceback."""
         self._write(logging.ERROR, event, fields, cause)
 
     def _write(

@@ -1,4 +1,4 @@
-"""Harvest statistics of one predicate: its harvest rate in all, of late, by policy, and against chance."""
+"""Harvest statistics of a predicate: overall, in recent windows, by policy, and against chance."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,21 +8,21 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-#: The policy name of pages that chance alone chose.
+#: The policy name of explored pages, which are chosen at random.
 RANDOM = "random"
-#: Standard errors within which a rate lies in 95 of 100 cases.
+#: Standard errors of a 95 % interval.
 SURE: Final = 1.96
 
-#: Parts that the window of time is cut into.
+#: Parts of the time window.
 _PARTS = 60
-#: Seconds of the shortest window of time.
+#: Shortest time window, in seconds.
 _SHORTEST: Final = 0.001
-#: Milliseconds after which no page is: the year 9999.
+#: Latest time of a page, in milliseconds: the year 9999.
 _MOST: Final = 253_402_300_800_000
 
 
 class Lift(NamedTuple):
-    """How many times as much as chance a crawl finds, between bounds that hold it in 95 of 100 cases."""
+    """The harvest rate of a crawl over that of chance, and the bounds of its 95 % interval."""
 
     least: float
     lift: float
@@ -33,13 +33,12 @@ class Lift(NamedTuple):
 
 
 class Harvest(msgspec.Struct, array_like=True):
-    """Running totals and two sliding windows, in a form that serialises and stays small.
+    """Running totals and two sliding windows, compact and serialisable.
 
-    ``window_pages`` is the length of the one window in pages, ``window_seconds`` of the other in seconds. The
-    last verdicts are a ring of bits; time is cut into parts of a sixtieth of the window, with totals a part.
-    ``newest`` is when the last page came, in milliseconds, and ``gaps`` how long after the page before each of
-    the ring's pages came, as far as that is known. They say how the windows of several shards go together
-    (`merged`), and nothing of one alone. ``requests`` is how many the crawl had made for its newest page.
+    One window holds the last ``window_pages`` verdicts in a ring of bits; the other spans ``window_seconds``
+    and has totals for each sixtieth of it. ``newest`` is the time of the last page in milliseconds, ``gaps``
+    the time from one page of the ring to the next, where known: they serve only to merge the windows of
+    shards (`merged`). ``requests`` is the number of the crawl's requests up to its newest page.
     """
 
     window_pages: int
@@ -56,7 +55,7 @@ class Harvest(msgspec.Struct, array_like=True):
     requests: int = 0
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` where the figures can't be those of pages: they may come from another process."""
+        """Raise `ValueError` for impossible figures: they may come from another process."""
         cells = ((self.pages, self.hits), *self.policies.values(), *self.parts.values())
         counts = all(0 <= hits <= pages for pages, hits in cells)
         windows = self.window_pages > 0 and _SHORTEST <= self.window_seconds < math.inf
@@ -64,12 +63,11 @@ class Harvest(msgspec.Struct, array_like=True):
             raise ValueError("its windows or counts can't be those of any pages")
 
     def add(self, hit: bool, time: float, policy: str, explored: bool = False, requests: int = 0) -> None:
-        """Count a judged page: whether it is a hit, when it was judged (seconds), and what chose it.
+        """Count a judged page: whether it is a hit, when it was judged (seconds), and the policy that chose it.
 
-        ``requests`` is how many the crawl had made with this one, whatever came of them.
-        A page that chance alone chose (``explored``) counts as of the policy "random". Times may come out of
-        order: one too late for the window of time is left out of it and counts everywhere else. In the window
-        of pages a page comes no earlier than the one before it.
+        ``requests`` is the number of the crawl's requests up to this one, whatever their outcome. An
+        ``explored`` page counts under the policy "random". Times may be out of order: a page too old for the
+        time window counts everywhere else. In the page window no page is earlier than the one before it.
         """
         self._add_to_ring(hit)
         self._add_to_gaps(time)
@@ -87,7 +85,7 @@ class Harvest(msgspec.Struct, array_like=True):
 
     @property
     def hits_per_request(self) -> float:
-        """Hits over requests, of all that the crawl has made; 0 where these are not known."""
+        """Hits over all requests of the crawl; 0 if their number is not known."""
         return self.hits / self.requests if self.requests else 0.0
 
     @property
@@ -98,7 +96,7 @@ class Harvest(msgspec.Struct, array_like=True):
     def rate_by_time(self, now: float) -> float:
         """Hits over pages, of the ``window_seconds`` up to ``now`` or to the last page, whichever is later.
 
-        The window is 60 whole parts, the last of them that of its end; 0 when it holds no page.
+        The window is 60 whole parts, its end in the last of them; 0 if it holds no page.
         """
         last = math.floor(now / self._part_seconds)
         recent = self._window(last if self.latest is None else max(last, self.latest)).values()
@@ -107,7 +105,7 @@ class Harvest(msgspec.Struct, array_like=True):
 
     @property
     def explored_rate(self) -> float | None:
-        """(hits + .5) / (pages + 1) of the pages that chance alone chose; None before the first.
+        """(hits + .5) / (pages + 1) of the explored pages; None before the first.
 
         Smoothed so that a few explored pages without a hit don't make an infinite lift.
         """
@@ -130,7 +128,7 @@ class Harvest(msgspec.Struct, array_like=True):
         return self.window_seconds / _PARTS
 
     def _add_to_ring(self, hit: bool) -> None:
-        # Grown as pages come, so that a young predicate's state is small.
+        # Grows with the pages, so that a young predicate's state is small.
         index, bit = divmod(self.pages % self.window_pages, 8)
         if index == len(self.ring):
             self.ring.append(0)
@@ -150,7 +148,7 @@ class Harvest(msgspec.Struct, array_like=True):
         return min(self.pages, self.window_pages)
 
     def _last(self) -> Iterator[tuple[int, int]]:
-        """Yield the ring's pages, the last one first: when each came, and its bit."""
+        """Yield the time and the bit of each page of the ring, newest first."""
         at = self.newest
         for back in range(self._kept):
             index, bit = divmod((self.pages - 1 - back) % self.window_pages, 8)
@@ -169,10 +167,10 @@ class Harvest(msgspec.Struct, array_like=True):
 
 
 def merged(states: Sequence[Harvest]) -> Harvest:
-    """Return the statistics of all pages together that were counted in ``states``, one or more.
+    """Return the statistics over all pages that ``states``, one or more, counted.
 
-    The window of pages holds the last of all of them, by the times at which they came; of pages that came at
-    once, those of an earlier state are later. Where windows differ in length, those of the shortest are taken.
+    The page window holds the newest pages of all states; of pages with one time, those of an earlier state are
+    newer. Where windows differ in length, the shortest is taken.
     """
     if len(states) == 1:
         return states[0]
@@ -227,9 +225,9 @@ def lift_if_sure(pages: int, hits: int, explored: int, explored_hits: int) -> Li
 
 
 def ratio_factor(hits: int, count: int, other_hits: int, other_count: int, deviations: float = 1.0) -> float:
-    """Return by what factor the ratio of two counted rates may be off, up or down, at so many standard errors.
+    """Return the factor by which a ratio of counted rates may err, up or down, at ``deviations`` standard errors.
 
-    The logarithm of the ratio is about normal (Katz et al. 1978), with half a hit more on each side.
+    The logarithm of the ratio is about normal (Katz et al. 1978), with half a hit added on each side.
 
     >>> round(ratio_factor(450, 1500, 10, 150), 2), round(ratio_factor(450, 1500, 1, 15), 2)
     (1.35, 2.18)
@@ -239,7 +237,7 @@ def ratio_factor(hits: int, count: int, other_hits: int, other_count: int, devia
 
 
 def wilson(rate: float, count: int, deviations: float = 1.0) -> tuple[float, float]:
-    """Return the interval of so many standard errors about a rate (Wilson 1927), never empty at 0 and 1.
+    """Return a rate's interval of ``deviations`` standard errors (Wilson 1927), not empty even at 0 and 1.
 
     >>> low, high = wilson(0.0, 9)
     >>> round(low, 3), round(high, 3)
@@ -254,7 +252,7 @@ def wilson(rate: float, count: int, deviations: float = 1.0) -> tuple[float, flo
 
 
 def explored_rate(pages: int, hits: int) -> float | None:
-    """Return the rate of pages that chance alone chose, smoothed as `Harvest.explored_rate` says."""
+    """Return the rate of explored pages, smoothed as in `Harvest.explored_rate`."""
     return (hits + 0.5) / (pages + 1) if pages else None
 
 

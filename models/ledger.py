@@ -1,6 +1,6 @@
 """The ledger: how many judged pages had each feature, and how many of these satisfied each predicate.
 
-Arrays that grow, and numbers each of which is there once.
+Also helpers for arrays: growth, distinct numbers, ranges.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,10 +15,9 @@ T = TypeVar("T", bound=np.generic)
 
 
 def longer(array: npt.NDArray[T], least: int, fill: float = 0) -> npt.NDArray[T]:
-    """Return an array with room for ``least`` entries along its second axis, or its only one, new ones filled.
+    """Return an array with room for ``least`` entries along its second or only axis; new ones are ``fill``.
 
-    Where it grows there is room for an eighth more. Twice as much would be moved less often, and half of it be
-    empty in the mean.
+    It grows by an eighth more than needed: doubling would copy less often, and leave more of it empty.
 
     >>> longer(np.array([1, 2]), 2).tolist(), longer(np.array([1, 2]), 8, -1).tolist()
     ([1, 2], [1, 2, -1, -1, -1, -1, -1, -1, -1])
@@ -33,9 +32,9 @@ def longer(array: npt.NDArray[T], least: int, fill: float = 0) -> npt.NDArray[T]
 
 
 def distinct(numbers: npt.NDArray[T]) -> npt.NDArray[T]:
-    """Return the distinct ones of some numbers in ascending order.
+    """Return the distinct numbers in ascending order.
 
-    It is `numpy.unique` in a third of the time of few, and without numpy's masked arrays, which that imports.
+    For few numbers it takes a third of the time of `numpy.unique`, which also imports numpy's masked arrays.
 
     >>> distinct(np.array([3, 1, 3])).tolist(), distinct(np.zeros(0, np.intp)).tolist()
     ([1, 3], [])
@@ -47,7 +46,7 @@ def distinct(numbers: npt.NDArray[T]) -> npt.NDArray[T]:
 
 
 def joined(starts: npt.NDArray[np.integer[Any]], sizes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.intp]:
-    """Return the numbers from each of ``starts`` on, as many as ``sizes`` says, one range after the other.
+    """Return the ranges that begin at ``starts`` and have ``sizes`` numbers, one after the other.
 
     >>> joined(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
@@ -57,22 +56,19 @@ def joined(starts: npt.NDArray[np.integer[Any]], sizes: npt.NDArray[np.integer[A
     return found
 
 
-#: Places of features in the arrays.
+#: Columns of features in the arrays.
 Slots = npt.NDArray[np.intp]
-#: Counts: of one predicate, a number a feature; of several, a row a predicate.
+#: Counts: of one predicate, a number per feature; of several, a row per predicate.
 Counts = npt.NDArray[np.int32]
 
-#: Numbers as they are written: little-endian on any machine.
+#: Serialised numbers: little-endian on any machine.
 INT32 = np.dtype("<i4")
-#: Features that there is room for at first, and the slot of one that has none.
+#: Initial capacity in features, and the slot of a feature that has none.
 _LEAST, _NONE = 1024, -1
 
 
 class Change(NamedTuple):
-    """A verdict counted under distinct ``features``, under each so often as ``times`` says.
-
-    Taken back, where that is negative.
-    """
+    """A verdict to count ``times`` under each of distinct ``features``; negative times take it back."""
 
     features: Sequence[str]
     verdict: Verdict
@@ -80,9 +76,9 @@ class Change(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Counts of some features: of each predicate a row of pages, then one of hits, with a column a name.
+    """Counts of features: for each predicate a row of pages and a row of hits, with a column per name.
 
-    A name is None where nothing is counted.
+    The name of a free column is None.
     """
 
     predicates: tuple[str, ...]
@@ -91,16 +87,16 @@ class Cells(NamedTuple):
 
     @classmethod
     def of_bytes(cls, predicates: tuple[str, ...], names: tuple[str | None, ...], counts: bytes) -> "Cells":
-        """Return counts that `as_bytes` wrote; raises `ValueError` where there are too few or too many."""
+        """Return the counts that `as_bytes` wrote; raises `ValueError` if their number does not fit."""
         return cls(predicates, names, np.frombuffer(counts, INT32).reshape(2 * len(predicates), len(names)))
 
     def as_bytes(self) -> bytes:
-        """Return the counts as they are written: `INT32`, row by row."""
+        """Return the serialised counts: `INT32`, row by row."""
         return self.counts.astype(INT32, copy=False).tobytes()
 
 
 class _Slots(dict[str, int]):
-    """The slots of features: one that has none is allotted one when it is asked for by its name."""
+    """The slots of features by name; the first look-up of a name allots its slot."""
 
     def __init__(self, allot: Callable[[str], int]) -> None:
         super().__init__()
@@ -114,8 +110,8 @@ class _Slots(dict[str, int]):
 class Ledger:
     """For each feature E and predicate C the pages n(E) and the hits n(C and E), in arrays.
 
-    Counts are a commutative group: they add up in any order, and are taken back by counting the same verdict
-    with negative times. A feature has a *slot*, its column in the arrays, until it is forgotten.
+    Counts are a commutative group: they add up in any order, and negative times take a verdict back. A
+    feature has a *slot*, its column in the arrays, until it is forgotten.
     """
 
     def __init__(self) -> None:
@@ -123,20 +119,20 @@ class Ledger:
         self._slots = _Slots(self._allot)
         self._names: list[str | None] = []
         self._free: list[int] = []
-        # Of each predicate the pages, then the hits.
+        # Two rows per predicate: pages, then hits.
         self._counts: Counts = np.zeros((0, _LEAST), np.int32)
 
     def __len__(self) -> int:
-        """Return the features."""
+        """Return the number of features."""
         return len(self._slots)
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether a feature is in the ledger."""
+        """Return whether a feature is in the ledger."""
         return name in self._slots
 
     @property
     def size(self) -> int:
-        """The slots, free ones included."""
+        """The number of slots, free ones included."""
         return len(self._names)
 
     @property
@@ -145,12 +141,12 @@ class Ledger:
         return tuple(self._places)
 
     def add_predicates(self, names: Iterable[str]) -> None:
-        """Make room for predicates: nothing is counted under new ones."""
+        """Add predicates; new ones start without counts."""
         for name in names:
             self._place(name)
 
     def rows(self, predicates: Iterable[str]) -> Slots:
-        """Return the rows of predicates: of each that of its pages, then that of its hits."""
+        """Return the rows of predicates: for each that of its pages, then that of its hits."""
         return np.array([2 * self._place(name) + hits for name in predicates for hits in (0, 1)], np.intp)
 
     def rows_in(self, verdict: Verdict) -> Slots:
@@ -161,30 +157,30 @@ class Ledger:
     # counts
 
     def add(self, slots: Slots, verdict: Verdict, times: Counts | int) -> None:
-        """Count a verdict in distinct slots: ``times`` over in all of them, or in each so often as it says."""
+        """Count a verdict in distinct slots, with one number of ``times`` for all or one for each."""
         rows = self.rows_in(verdict)
         self._counts[rows[:, None], slots] += times
 
     def shift(self, slots: Slots, by: Counts) -> None:
-        """Add to all counts in some slots, one of which may be named twice."""
+        """Add to all counts in some slots; a slot may occur twice."""
         for row, more in zip(self._counts, by, strict=True):
             np.add.at(row, slots, more)
 
     def put(self, slots: Slots, cells: Cells) -> None:
-        """Set the counts in some slots; under other predicates than those of ``cells`` they are 0."""
+        """Set the counts in some slots; those of predicates that ``cells`` lacks become 0."""
         rows = self.rows(cells.predicates)
         self._counts[:, slots] = 0
         self._counts[rows[:, None], slots] = cells.counts
 
     def get(self, name: str, predicate: str) -> tuple[int, int]:
-        """Return the pages and hits of a feature, both 0 for what was never counted."""
+        """Return the pages and hits of a feature, both 0 if it was never counted."""
         slot, place = self._slots.get(name), self._places.get(predicate)
         if slot is None or place is None:
             return 0, 0
         return self._counts.item(2 * place, slot), self._counts.item(2 * place + 1, slot)
 
     def counts(self, names: Sequence[str], predicates: Sequence[str]) -> tuple[Counts, Counts]:
-        """Return the pages and hits of features, a row for each of some predicates that were added."""
+        """Return the pages and hits of features, a row for each of some added predicates."""
         rows = np.array([[2 * self._places[predicate]] for predicate in predicates], np.intp)
         slots = [self._slots.get(name, _NONE) for name in names]
         pages, hits = self._counts[rows, slots], self._counts[rows + 1, slots]
@@ -194,17 +190,17 @@ class Ledger:
         return pages, hits
 
     def counts_of(self, predicate: str) -> tuple[Counts, Counts]:
-        """Return the pages and hits of a predicate that was added, by slot, as they stand now."""
+        """Return the current pages and hits of an added predicate, by slot."""
         row = 2 * self._places[predicate]
         return self._counts[row], self._counts[row + 1]
 
     def names(self, slots: Slots) -> list[str | None]:
-        """Return the names of the features in some slots, None of a free one."""
+        """Return the names of the features in some slots, None for a free slot."""
         names = self._names
         return [names[slot] for slot in slots.tolist()]
 
     def slots_of(self, names: Iterable[str]) -> Slots:
-        """Return the slots of features, new ones for those that have none."""
+        """Return the slots of features; those without one get one."""
         found = np.array(list(map(self._slots.__getitem__, names)), np.intp)
         self._counts = longer(self._counts, len(self._names))
         return found
@@ -230,13 +226,13 @@ class Ledger:
     # forgetting
 
     def rarest(self, number: int, among: npt.NDArray[np.bool_], kept: Callable[[str], bool]) -> Slots:
-        """Return so many slots of those ``among`` all, of fewest pages first, but for what is ``kept``."""
+        """Return ``number`` slots of the mask ``among``, fewest pages first, except those of ``kept`` names."""
         used = np.array([slot for name, slot in self._slots.items() if among[slot] and not kept(name)], np.intp)
         pages = self._counts[::2, used].max(axis=0, initial=0)
         return used[np.argsort(pages, kind="stable")[:number]]
 
     def forget(self, slots: Slots) -> list[str]:
-        """Forget the features in some slots, which are free by that; return their names."""
+        """Forget the features in some slots and free these; return the names."""
         gone = [name for name in self.names(slots) if name is not None]
         self._counts[:, slots] = 0
         for name in gone:

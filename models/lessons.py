@@ -1,8 +1,8 @@
-"""What a judged page teaches under each policy: the features that its verdict is counted under.
+"""The features that a page's verdict is counted under, by policy.
 
-Three parts, each a function of sets, so that it does not matter in which order pages are judged and accesses
-come: what the page is by itself, what the links to it say, and what the crowd did with it. When a part changes
-after the verdict, the difference is counted, or taken back.
+They have three parts: the page itself, the links to it, and the crowd's accesses. Each is a function of sets,
+so that the order of verdicts and accesses does not matter. When a part changes after the verdict, the
+difference is counted, or taken back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,14 +50,14 @@ class Lessons(NamedTuple):
 
     @property
     def counts_crowd(self) -> bool:
-        """Whether anything is counted by what users did."""
+        """Whether users' accesses are counted."""
         return self.users or self.learned
 
     def answer(self, verdict: Verdict | None, *, failed: bool) -> Verdict | None:
-        """Return what a URL's request is counted under: the page's verdict, and that a page came.
+        """Return the verdict to count for a URL's request: the page's, and that the request did not fail.
 
-        One that ``failed`` for good brought none, which the learned policy alone learns from. None where it
-        teaches nothing.
+        Only the learned policy learns from a request that ``failed`` for good. None if there is nothing to
+        count.
 
         >>> lessons("learned").answer({"sports": True}, failed=False)
         {'sports': True, '!': False}
@@ -76,16 +76,16 @@ class Lessons(NamedTuple):
         return None if self.links else 0
 
     def own(self, url: str, words: Iterable[str], subject: str = "") -> frozenset[str]:
-        """Return what a page is counted under by itself: ``words`` are its own, distinct.
+        """Return the features of a page itself, from its distinct ``words``.
 
-        ``subject`` says what it is about, and is empty where that is of no account.
+        ``subject`` says what it is about; empty if word meanings do not count.
         """
         if self.learned:
             return own_lessons(url, words, subject)
         return frozenset({BASE, *map(token, tokens(url))} if self.links else {BASE})
 
     def of_links(self, found: Sequence[LinkFrom]) -> frozenset[str]:
-        """Return what its kept in-links, lowest rank first, add."""
+        """Return the features of its kept in-links, which are in order of rank."""
         if self.learned:
             return link_lessons(link.words for link in found[: self.in_links])
         return frozenset(map(word, union(link.page_words for link in found))) if self.links else NOTHING
@@ -93,7 +93,7 @@ class Lessons(NamedTuple):
     def change_of_links(
         self, before: Sequence[LinkFrom], after: Sequence[LinkFrom]
     ) -> tuple[frozenset[str], frozenset[str]]:
-        """Return what a change of the kept in-links adds, and takes back."""
+        """Return the features that a change of the kept in-links adds, and those that it takes back."""
         old, new = before[: self.in_links], after[: self.in_links]
         if self.learned:
             return change_of_links([link.words for link in old], [link.words for link in new])
@@ -102,10 +102,7 @@ class Lessons(NamedTuple):
     def of_crowd(
         self, visitors: Iterable[str], signers: Iterable[Sequence[str]], regions: Iterable[str]
     ) -> frozenset[str]:
-        """Return what the crowd adds: kept visitors, words of the signing pages, predicates of the regions.
-
-        All three may change after the page was judged: the difference is then counted, or taken back.
-        """
+        """Return the crowd's features: kept visitors, words of the signing pages, predicates of the regions."""
         if not self.counts_crowd:
             return NOTHING
         words = signature_of(signers) if self.users else ()
@@ -121,20 +118,19 @@ _LESSONS = {
 
 
 def lessons(policy: str) -> Lessons:
-    """Return what a policy counts; one that learns nothing counts pages and hits alone."""
+    """Return the features of a policy; one that does not learn counts only pages and hits."""
     return _LESSONS.get(policy, Lessons())
 
 
 class JudgedPage(msgspec.Struct, frozen=True):
     """A judged page as the learner uses it: canonical URL, verdict, distinct words in order, and links.
 
-    ``subject`` says what it is about (`models.semantic.page_subject`), where word meanings count,
-    A ``silent`` page is counted as
-    judged, and under nothing else.
+    ``subject`` says what it is about (`models.semantic.page_subject`), where word meanings count. A ``silent``
+    page is counted as judged, and under no other feature.
 
-    A page that was visited again is one page: its verdict, words and subject are those of the newest visit,
-    ``links`` are all that it ever had, each as it was first told of, and it is silent where its
-    first order was. A page that left has an empty verdict and no words.
+    All visits are one page: verdict, words and subject are those of the newest visit, ``links`` all that it
+    ever had, each as first reported, and it is silent if its first order was. A page that is gone has an empty
+    verdict and no words.
     """
 
     url: str
@@ -146,9 +142,10 @@ class JudgedPage(msgspec.Struct, frozen=True):
 
 
 class FailedRequests(NamedTuple):
-    """The requests for a URL that brought no page; it ``ended`` by the last where it is a candidate no more.
+    """The failed requests for a URL; ``ended`` if the last of them made it a candidate no more.
 
-    A page may have come all the same, later. A ``silent`` URL is counted as requested, and under nothing else.
+    A later request may have brought a page. A ``silent`` URL is counted as requested, and under no other
+    feature.
     """
 
     url: str
@@ -158,14 +155,14 @@ class FailedRequests(NamedTuple):
 
 
 class InLink(NamedTuple):
-    """A link from a judged page, and what it says of its target."""
+    """A link from a judged page, with the words that count for its target."""
 
     source: JudgedPage
     found: LinkFrom
 
 
 class Log(Protocol):
-    """What counts of a log: visitors and neighbours kept of each page (`models.trace.Trace`)."""
+    """The part of a log that counts: kept visitors and neighbours of each page (`models.trace.Trace`)."""
 
     @property
     def visitors(self) -> Mapping[str, Sequence[str]]:
@@ -177,7 +174,7 @@ class Log(Protocol):
 
 
 class CrowdOf(NamedTuple):
-    """What a log says of a page: visitors, words of its signing pages, predicates in whose regions it lies."""
+    """The crowd of a page: visitors, words of its signing pages, predicates whose regions it lies in."""
 
     visitors: Sequence[str]
     signers: list[tuple[str, ...]]
@@ -192,12 +189,11 @@ def recount(
     linking: Iterable[JudgedPage] = (),
     failures: Iterable[FailedRequests] = (),
 ) -> Ledger:
-    """Return all that ``policy`` counts over ``pages``, the first of each URL; their order is of no account.
+    """Return the ledger of ``policy`` over ``pages``, the first of each URL; their order does not matter.
 
-    ``failures`` are the requests that brought none, those of a URL once.
-    ``trace`` is the log, None where there is none. ``parents`` bounds the in-linking pages that count for a
-    page. Link features count without bound, each distinct target once, and not to the page itself. Pages that
-    are ``linking`` alone count as sources of links, and for nothing themselves.
+    ``failures`` has the failed requests, one entry for a URL. ``trace`` is the log, if there is one.
+    ``parents`` bounds the in-linking pages that count for a page. Link features have no bound: each distinct
+    target counts once, the page itself never. Pages in ``linking`` count only as sources of links.
     """
     judged: dict[str, JudgedPage] = {}
     for page in pages:
@@ -242,7 +238,7 @@ def links_of(page: JudgedPage) -> dict[str, InLink]:
 
 
 def crowd_of(url: str, judged: Mapping[str, JudgedPage], log: Log) -> CrowdOf:
-    """Return what ``log`` says of a page, given the ``judged`` pages by URL."""
+    """Return the crowd of a page from ``log`` and the ``judged`` pages by URL."""
     near = log.together.get(url, {})
     pages = {identifier(other): judged[other] for other in region_of(near) if other in judged}
     names = {page.url: name for name, page in pages.items()}
@@ -256,7 +252,7 @@ def crowd_of(url: str, judged: Mapping[str, JudgedPage], log: Log) -> CrowdOf:
 def _in_links(
     judged: Mapping[str, JudgedPage], sources: Iterable[JudgedPage]
 ) -> dict[str, dict[bytes, InLink]]:
-    """Return the links from ``sources`` to judged pages: for each those to it, by the source's identifier."""
+    """Return the in-links of each judged page from ``sources``, by the source's identifier."""
     found: dict[str, dict[bytes, InLink]] = {url: {} for url in judged}
     for page in sources:
         name = identifier(page.url)

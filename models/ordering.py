@@ -21,11 +21,11 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Crawled(Generic[K]):
-    """A crawled page, known by a URL or a number, and what was read of it.
+    """A crawled page, identified by a URL or a number, and its parsed content.
 
-    ``targets`` are the distinct pages that it links to, itself not among them, ``anchors`` the words of the
-    link to each, or empty where links have no words. ``title`` has the words of its title, ``words`` how often
-    each word is in its text.
+    ``targets`` are the distinct other pages that it links to, ``anchors`` the words of the link to each, or
+    empty where links have no words. ``title`` has the words of its title, ``words`` the count of each word in
+    its text.
     """
 
     page: K
@@ -39,7 +39,7 @@ class Crawled(Generic[K]):
         return zip(self.targets, self.anchors or ((),) * len(self.targets), strict=True)
 
 
-#: Pages that an estimate keeps a number of, by default.
+#: Pages that an estimate keeps, by default.
 PAGES = 1_000_000
 
 
@@ -112,7 +112,7 @@ class Similarity:
         self._idf = idf
 
     def of(self, words: Mapping[str, int]) -> float:
-        """Return the similarity of a text of which ``words`` says how often it has each word."""
+        """Return the similarity of a text, given the count of each of its ``words``."""
         product = sum(
             times * words[word] * self._idf[word] ** 2 for word, times in self._query.items() if word in words
         )
@@ -126,7 +126,7 @@ _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 class Location(Generic[K]):
-    """IL(P) (Cho 1998, section 2, 5): weights of what the URL contains of ``wanted``, less its path's slashes.
+    """IL(P) (Cho 1998, section 2, 5): weights of the ``wanted`` parts in the URL, less its path's slashes.
 
     ``url`` gives a page's canonical URL.
 
@@ -140,7 +140,7 @@ class Location(Generic[K]):
         self._wanted = wanted
 
     def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        """Return nothing: no page tells of another's URL."""
+        """Return nothing: a page does not change the value of others."""
         return ()
 
     def sweep(self) -> bool:
@@ -148,7 +148,7 @@ class Location(Generic[K]):
         return False
 
     def value(self, page: K) -> float:
-        """Return what the URL of a page is worth."""
+        """Return the value of a page's URL."""
         url = self._url(page)
         path = url.partition("://")[2].partition("?")[0]
         return float(sum(weight for part, weight in self._wanted.items() if part in url) - path.count("/"))
@@ -156,10 +156,10 @@ class Location(Generic[K]):
 
 #: The paper's d, in all of its experiments (Cho 1998, section 6).
 DAMPING = 0.9
-#: The iteration ends when the ranks moved by less than this a page.
+#: The iteration ends when the ranks move by less than this per page.
 TOLERANCE = 1e-10
-# Every step moves the ranks by at most d times as far as the one before, so that the bound on the steps is
-# only there for a d near 1.
+# Each step moves the ranks at most d times as far as the one before, so that this bound matters only for a d
+# near 1.
 _STEPS = 1000
 
 
@@ -174,8 +174,8 @@ def pagerank(
 
     Row i of ``links``, of shape (rows, n), has a 1 for each page that page ``linking[i]`` links to; by default
     there are n rows, in the order of the pages. IR(P) = (1 - d) + d (IR(T1)/c1 + ... + IR(Tn)/cn), and a page
-    without links links to every page (Cho 1998, section 2, 3). ``start`` is where the iteration starts, with
-    mean 1, such as earlier ranks; by default every rank is 1.
+    without links links to every page (Cho 1998, section 2, 3). ``start`` has the initial ranks, with mean 1,
+    such as earlier ones; by default every rank is 1.
     """
     rows, pages = links.shape
     sources = np.arange(rows) if linking is None else linking
@@ -183,7 +183,7 @@ def pagerank(
     leaf = np.ones(pages, np.bool_)
     leaf[sources[counts > 0]] = False
     part = damping / np.maximum(counts, 1)
-    passing = links.T  # a view, of which a product takes no longer than of the matrix itself
+    passing = links.T  # a view: its products take no longer than those of the matrix
     ranks = np.ones(pages) if start is None else start
     for _ in range(_STEPS):
         spread = everyones(ranks, leaf, damping)
@@ -196,25 +196,25 @@ def pagerank(
 
 
 def everyones(ranks: npt.NDArray[np.float64], leaf: npt.NDArray[np.bool_], damping: float) -> float:
-    """Return what every page has, whoever links to it: 1 - d, and its part of the pages without links."""
+    """Return the base rank of every page: 1 - d, and its share of the pages without links."""
     return float(1 - damping + damping * ranks[leaf].sum() / len(ranks))
 
 
-#: Pages between two sweeps, at least.
+#: Least number of pages between two sweeps.
 EVERY = 100
-#: Links that are kept, of twelve bytes each.
+#: Links kept, of twelve bytes each.
 LINKS = 10_000_000
-# What is kept of the links when there are too many.
+# Share of the links kept when there are too many.
 _KEPT = 0.9
 
 
 class Rank(Generic[K]):
     """IR'(P), PageRank over the crawled pages and their targets (Cho 1998, section 2, 3, and Figure 2, 3).
 
-    A sweep recomputes it, from the ranks as they are, when ``every`` pages were crawled since the last one and
-    the crawled pages are more by the share ``growth``. Between two sweeps a page has its rank and, of each link
-    found since, d times the linking page's rank over the number of its links. Beyond ``limit`` links those of
-    the lowest ranked pages are forgotten; a page without a link left has what every page has.
+    A sweep recomputes it from the current ranks, when ``every`` pages were crawled since the last one and the
+    crawled pages grew by the share ``growth``. Between two sweeps each new link adds d times the linking page's
+    rank over the number of its links. Beyond ``limit`` links those of the lowest ranked pages are forgotten; a
+    page without a link left has the base rank (`everyones`).
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class Rank(Generic[K]):
         self._due = every
 
     def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        """Add the links of a page to the graph, and its shares to their targets."""
+        """Add the links of a page to the graph, and its share of rank to each target."""
         self._crawled += 1
         if not found.targets:
             return ()
@@ -256,7 +256,7 @@ class Rank(Generic[K]):
         return found.targets
 
     def sweep(self) -> bool:
-        """Recompute all ranks if it is time, and return whether it was."""
+        """Recompute all ranks if a sweep is due; return whether they were recomputed."""
         if self._crawled < self._due:
             return False
         self._due = self._crawled + max(self._every, int(self._crawled * self._growth))
@@ -272,7 +272,7 @@ class Rank(Generic[K]):
         return True
 
     def value(self, page: K) -> float:
-        """Return the rank of a page; of one that nobody links to, what every page has."""
+        """Return the rank of a page; the base rank if it is not in the graph."""
         node = self._nodes.get(page)
         return self._spread if node is None else self._ranks[node]
 
@@ -289,10 +289,10 @@ class Rank(Generic[K]):
         return node
 
     def _matrix(self) -> tuple["csr_array", npt.NDArray[np.int64]]:
-        # Imported when it is used: sparse matrices take a tenth of a second, and most crawls have no ranks.
+        # Imported on use: sparse matrices take a tenth of a second, and most crawls have no ranks.
         from scipy.sparse import csr_array
 
-        # Copies: an array that is looked at through a view can't grow.
+        # Copies: an array with a view can't grow.
         linking, ends, targets = (np.array(part) for part in (self._linking, self._ends, self._targets))
         shape = (len(linking), len(self._ranks))
         return csr_array((np.ones(len(targets)), targets, ends), shape=shape), linking
@@ -310,5 +310,5 @@ class Rank(Generic[K]):
         self._ranks = array("d", ranks[pages].tobytes())
         self._linking = array("q", number[linking[rows]].tobytes())
         self._ends = array("q", kept.indptr.astype(np.int64).tobytes())
-        self._due = self._crawled  # the next sweep takes the others' ranks without these links
+        self._due = self._crawled  # a sweep now takes these links out of the other ranks
         self._targets = array("i", number[kept.indices].astype(np.int32).tobytes())

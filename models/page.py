@@ -28,13 +28,12 @@ class Page(msgspec.Struct, frozen=True):
     ``url`` is the canonical URL the body came from; ``text`` is the visible text in reading order (title not
     included), and ``sequence`` all of its words. ``words`` are its distinct words, bounded: those of the title,
     then those of the main text, outside navigation, the most frequent first; in a heading a word counts six
-    times. ``paths`` are the tag paths of ``links``, one each where they were asked for: the elements that a
-    link lies in, from the outermost, with spaces between, each a tag with up to three classes behind dots and
-    perhaps an identifier behind ``#``; of a long one the end. ``prose`` is the main text as it stands, without
-    headings, ``main`` are the words of the main text in order, but for lists of nothing but links, and
-    ``leading`` the targets of those ``links`` that stand outside navigation, all where they were asked for.
-    ``indexable`` and ``follow`` say what the page's own robots directives allow. ``barred`` is why the page is
-    not to be judged, empty where it is; ``missing`` tells that this is because it says that there is no page.
+    times. ``paths`` are the tag paths of ``links``, one each if requested: the elements that a link lies in,
+    from the outermost, with spaces between, each a tag with up to three classes behind dots and perhaps an
+    identifier behind ``#``; a long path keeps its end. ``prose`` is the main text without headings, ``main``
+    its words in order, except lists of nothing but links, and ``leading`` the targets of the ``links`` outside
+    navigation, all if requested. ``indexable`` and ``follow`` are what the page's own robots directives allow.
+    ``barred`` is why the page must not be judged, else empty; ``missing`` if that is because it is a soft 404.
     """
 
     url: str
@@ -57,14 +56,14 @@ class Page(msgspec.Struct, frozen=True):
 #: Predicate name to "does the page satisfy it". A predicate that did not judge the page is absent.
 Verdict: TypeAlias = dict[str, bool]
 
-#: The predicate of requests: that no page came that can be judged. No other predicate has such a name.
+#: The predicate of requests: no page came that can be judged. No other predicate can have this name.
 FAILED: Final = "!"
 
 
 def unknown(verdict: Verdict, known: Verdict) -> Verdict:
-    """Return what ``verdict`` says for predicates of which ``known`` says nothing.
+    """Return the part of ``verdict`` on predicates that ``known`` lacks.
 
-    That a page came takes the place of what is known of requests that failed before.
+    A page that came overrides earlier failed requests.
 
     >>> unknown({"a": True, "b": False}, {"a": False})
     {'b': False}
@@ -79,7 +78,7 @@ def unknown(verdict: Verdict, known: Verdict) -> Verdict:
 
 
 def keeps(which: str, verdict: Verdict) -> bool:
-    """Tell whether a page with such a verdict is kept, where the setting `keep.pages` is ``which``.
+    """Return whether a page with this verdict is kept if the setting `keep.pages` is ``which``.
 
     >>> keeps("matches", {"a": True}), keeps("matches", {"a": False}), keeps("all", {})
     (True, False, True)

@@ -1,4 +1,4 @@
-"""A ledger in parts: what each partition counts, in columns. The ledger adds up what its parts count."""
+"""A ledger in parts: each partition counts in columns, and the ledger has their sums."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from scentline.models.policy.features import BASE
 
 #: Columns in a block.
 BLOCK = 1024
-#: The slot of a free column, and the column of a slot that has none.
+#: The slot of a free column, and the column of a slot without one.
 _NONE = -1
 
 Mask = npt.NDArray[np.bool_]
@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 def columns_of(block: int, size: int) -> Slots:
     """Return the columns of a block in a part of ``size`` columns.
 
-    The first column, which is the base's, is a block of its own: how many pages were judged is told first.
+    The first column, that of the base, is a block of its own: the number of judged pages goes out first.
 
     >>> columns_of(0, 1500), len(columns_of(1, 1500)), columns_of(2, 1500)[[0, -1]]
     (array([0]), 1024, array([1025, 1499]))
@@ -29,7 +29,7 @@ def columns_of(block: int, size: int) -> Slots:
 
 
 def blocks_of(columns: Slots) -> Slots:
-    """Return the distinct blocks that columns in ascending order are in."""
+    """Return the distinct blocks of columns in ascending order."""
     return distinct((columns + BLOCK - 1) // BLOCK)
 
 
@@ -39,9 +39,9 @@ def blocks_in(size: int) -> int:
 
 
 class Part:
-    """What one partition counts: a feature has a column here, and its slot is where a ledger adds parts up.
+    """The counts of one partition: a feature has a column here, and a slot in the ledger that sums the parts.
 
-    Whoever owns the partition counts (`begin`, `count`), others set columns as they are told of them (`put`).
+    The owner of the partition counts (`begin`, `count`); others apply the columns that it publishes (`put`).
     Either way the ledger has the sum of its parts.
 
     >>> ledger = Ledger()
@@ -56,16 +56,16 @@ class Part:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        #: Columns, free ones included.
+        #: Number of columns, free ones included.
         self.size = 0
         self._slots: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._counts: Counts = np.zeros((0, 0), np.int32)
-        # While it counts: the columns by slot, and the free ones.
+        # While counting: the columns by slot, and the free ones.
         self._columns: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        """Return the features that it counts."""
+        """Return the number of features counted here."""
         return self.size - len(self._free)
 
     def slots(self, columns: Slots) -> Slots:
@@ -80,12 +80,12 @@ class Part:
         found[self.slots(np.arange(self.size))] = True
         return found
 
-    # as others tell it
+    # applying what the owner publishes
 
     def put(self, columns: Slots, cells: Cells) -> Slots:
-        """Set what is in some columns, names included; return the slots whose sums may have changed.
+        """Set some columns, names included; return the slots whose sums may have changed.
 
-        Where some are told of later than others, a feature may be in two of them until then.
+        Until the last of the owner's columns is applied, a feature may be in two of them.
         """
         after = self._counts_of(cells)
         self._make_room(max(self.size, 1 + int(columns.max(initial=-1))))
@@ -100,19 +100,19 @@ class Part:
         return changed[changed >= 0]
 
     def take(self, columns: Slots) -> Cells:
-        """Return what is in some columns."""
+        """Return the cells of some columns."""
         self._make_room(self.size)
         return Cells(self._ledger.predicates, self._names(self._slots_in(columns)), self._counts[:, columns])
 
     def has(self, columns: Slots, cells: Cells) -> bool:
-        """Return whether that is in some columns."""
+        """Return whether some columns hold these cells."""
         counts = self._counts_of(cells)
         self._make_room(self.size)
         same = cells.names == self._names(self._slots_in(columns))
         return same and np.array_equal(counts, self._counts[:, columns])
 
     def cut(self, size: int) -> Slots:
-        """Have no more than ``size`` columns; return the slots of those that go."""
+        """Drop all columns beyond ``size``; return the slots of those dropped."""
         gone = np.arange(size, self.size)
         nothing = np.zeros((0, len(gone)), np.int32)
         changed = self.put(gone, Cells((), (None,) * len(gone), nothing))
@@ -122,7 +122,7 @@ class Part:
     # counting
 
     def begin(self) -> None:
-        """Be ready to count, from what is in the columns on."""
+        """Start to count, from the columns as they are."""
         self._columns = np.full(self._ledger.size, _NONE, np.int32)
         used = np.flatnonzero(self._slots[: self.size] >= 0)
         self._columns[self._slots[used]] = used
@@ -134,13 +134,13 @@ class Part:
             self._slots[0], self._columns[slot] = slot, 0
 
     def end(self) -> None:
-        """Count no longer: another has the partition now, and tells of it."""
+        """Stop counting: another owns the partition now, and publishes its columns."""
         self._columns, self._free = np.zeros(0, np.int32), []
 
     def count(self, changes: Sequence[Change]) -> Slots:
         """Count verdicts; return the columns that changed, each once.
 
-        What is taken back of what was forgotten leaves nothing: no count falls below zero.
+        Taking back what was forgotten leaves 0: no count falls below zero.
         """
         placed = [
             (self._columns_of(features), self._ledger.rows_in(verdict), times)
@@ -158,7 +158,7 @@ class Part:
         return changed
 
     def forget(self, gone: Mask) -> Slots:
-        """Forget the features in some of the ledger's slots; return the columns that are free by that."""
+        """Forget the features in some of the ledger's slots; return the columns that this frees."""
         self._make_room(self.size)
         slots = self._slots_in(np.arange(self.size))
         columns = np.flatnonzero((slots >= 0) & gone[slots])
@@ -190,7 +190,7 @@ class Part:
     # columns
 
     def _make_room(self, size: int) -> None:
-        """Have ``size`` columns, and a row for each of the ledger's."""
+        """Make room for ``size`` columns and for all of the ledger's rows."""
         self.size = size
         self._slots, self._counts = longer(self._slots, size, _NONE), longer(self._counts, size)
         missing = 2 * len(self._ledger.predicates) - len(self._counts)

@@ -1,6 +1,6 @@
-"""What a crawl has learned, as a file: counts of features and combiners; no pages, no identities.
+"""The learned state of a crawl as a file: counts of features and combiners; no pages, no identities.
 
-A file (`models.sealed`) may come from anywhere, and its numbers end in every score: all of it is checked.
+A file (`models.sealed`) may come from anywhere, and its numbers enter every score: all of it is checked.
 """
 
 import math
@@ -16,7 +16,7 @@ from scentline.models.policy.combiner import Calibration, Combining
 from scentline.models.policy.features import BASE, LINK, REGION, USER, link, log_lift, region, split
 from scentline.models.sealed import Kind, SealedError, seal, unseal
 
-#: What counts of an earlier crawl are multiplied by, unless told otherwise: old evidence fades.
+#: Default weight of an earlier crawl's counts: old evidence fades.
 WEIGHT = 0.25
 
 #: Pages judged under a feature, and the hits among them.
@@ -24,7 +24,7 @@ Cell = tuple[float, float]
 
 
 class Learned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was learned of the predicate ``name``: ``pages`` were judged, ``hits`` of them satisfy it.
+    """What was learned about the predicate ``name``: ``pages`` were judged, ``hits`` of them satisfy it.
 
     ``features`` are pages and hits by feature (`models.policy.features`), those of links under ``name``.
     """
@@ -37,7 +37,7 @@ class Learned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     combining: Combining | None = None
 
     def counts(self, weight: float) -> Iterator[tuple[str, float, float]]:
-        """Yield (feature, pages, hits) multiplied by ``weight``, those of the base under '' last."""
+        """Yield (feature, pages, hits) multiplied by ``weight``; the base comes last, as ''."""
         for feature, (pages, hits) in self.features.items():
             yield feature, pages * weight, hits * weight
         yield BASE, self.pages * weight, self.hits * weight
@@ -49,7 +49,7 @@ def learned(
     counts: Iterable[tuple[str, float, float]],
     combining: Combining | None = None,
 ) -> Learned:
-    """Return the sum of (feature, pages, hits), the base among them under ''."""
+    """Return the sums of (feature, pages, hits), where the base is ''."""
     features: dict[str, Cell] = {}
     for feature, pages, hits in counts:
         known = features.get(feature, (0.0, 0.0))
@@ -59,7 +59,7 @@ def learned(
 
 
 def effect(pages: float, hits: float, rate: float) -> float:
-    """Return |L(c, n)|, the shrunk log ratio either way, at a base rate.
+    """Return |L(c, n)|, the magnitude of the shrunk log ratio, at a base rate.
 
     >>> round(effect(8, 8, 0.1), 3), round(effect(1, 0, 0.1), 3), effect(30, 3, 0.1)
     (2.104, 0.405, 0.0)
@@ -68,7 +68,7 @@ def effect(pages: float, hits: float, rate: float) -> float:
 
 
 def whole(pages: float, hits: float) -> tuple[int, int]:
-    """Return counts rounded, for the paper's ratios, which are made of whole pages.
+    """Return rounded counts for the paper's ratios, which need whole pages.
 
     >>> whole(2.25, 1.5), whole(0.25, 0.25), whole(2.5, 2.5)
     ((2, 2), (0, 0), (2, 2))
@@ -92,7 +92,7 @@ _PSEUDONYM = re.compile(r"[0-9a-f]{16}")
 
 
 class LearnedStateError(ScentlineError, ValueError):
-    """Bytes that are no state of a crawl; the text says what is wrong with them."""
+    """Bytes that do not hold a crawl's state; the message says why."""
 
 
 def check(found: Sequence[Learned]) -> None:
@@ -182,19 +182,19 @@ def _check_covariance(what: str, matrix: "np.ndarray[tuple[int, ...], np.dtype[n
         raise LearnedStateError(f"{what}: not one; expected a symmetric matrix without negative eigenvalues")
 
 
-#: What a file says it is, and the version of its format.
+#: The kind of file, and the version of its format.
 KIND = Kind("scentline state", 1, "scentline state export")
 
 
 class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a crawl with ``policy`` has learned of its predicates; of requests as one named `FAILED`."""
+    """The learned state of a crawl with ``policy``, by predicate; requests have the predicate `FAILED`."""
 
     policy: str
     learned: Sequence[Learned]
 
 
 def sizes(state: State) -> tuple[dict[str, int], int]:
-    """Return how many features a state has of each predicate, and of requests."""
+    """Return the number of features for each predicate of a state, and for requests."""
     found = {learned.name: len(learned.features) for learned in state.learned}
     requests = found.pop(FAILED, 0)
     return found, requests
@@ -206,9 +206,9 @@ def pack(state: State, made_by: str) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[State, str]:
-    """Return the state of bytes that `pack` returned, and its checksum in hexadecimal digits.
+    """Return the state from the bytes of `pack`, and its checksum in hexadecimal digits.
 
-    Raises `LearnedStateError` for any others, before much memory is taken.
+    Other bytes raise `LearnedStateError` before they take much memory.
     """
     try:
         state, checksum = unseal(KIND, data, State)

@@ -1,8 +1,8 @@
-"""What was learned, as the bytes of a file: one MessagePack document under Zstandard, with a checksum.
+"""The file format of learned state: one MessagePack document, compressed by Zstandard, with a checksum.
 
-The document is a map: ``name`` says what it is, ``version`` is the format's, ``made_by`` the program's that
-wrote it, ``checksum`` the BLAKE2b digest of ``body``, and ``body`` MessagePack again. Reading a file runs
-nothing that it holds, and takes no more memory than a bound.
+The document is a map: ``name`` is its kind, ``version`` that of the format, ``made_by`` that of the program
+that wrote it, ``checksum`` the BLAKE2b digest of ``body``, and ``body`` MessagePack again. Reading a file runs
+no code from it, and takes bounded memory.
 """
 
 import io
@@ -16,7 +16,7 @@ from scentline.models.errors import ScentlineError
 
 T = TypeVar("T")
 
-#: Bounds of a file, and of what it holds when it is decompressed.
+#: Bounds of a file, compressed and decompressed.
 MOST_BYTES = 64_000_000
 MOST_DECOMPRESSED = 256_000_000
 
@@ -26,7 +26,7 @@ _WINDOW = 1 << 27
 
 
 class SealedError(ScentlineError, ValueError):
-    """Bytes that are not what was expected; the text says what is wrong with them."""
+    """Bytes that are not the expected file; the text says what is wrong with them."""
 
     explains_itself = False
 
@@ -40,7 +40,7 @@ class Kind(NamedTuple):
 
 
 class Sealed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The document: ``checksum``, which identifies it too, is that of ``body``."""
+    """The document; ``checksum`` is that of ``body``, and identifies it."""
 
     name: str
     version: int
@@ -62,9 +62,9 @@ def seal(kind: Kind, content: object, made_by: str) -> bytes:
 
 
 def unseal(kind: Kind, data: bytes, content: type[T]) -> tuple[T, str]:
-    """Return the content of bytes that `seal` returned, and its checksum in hexadecimal digits.
+    """Return the content of the bytes of `seal`, and its checksum in hexadecimal digits.
 
-    Raises `SealedError` for any others, before memory is taken for more than `MOST_DECOMPRESSED`.
+    Other bytes raise `SealedError`; none take memory for more than `MOST_DECOMPRESSED`.
     """
     document = _decompressed(data)
     try:
@@ -86,7 +86,7 @@ def unseal(kind: Kind, data: bytes, content: type[T]) -> tuple[T, str]:
 
 
 def _on_one_line(error: Exception) -> str:
-    """Return an error's text, which may quote what a stranger's file holds, printable and bounded."""
+    """Return an error's text, which may quote an untrusted file, printable and bounded."""
     return "".join(sign if sign.isprintable() else " " for sign in str(error)[:200])
 
 
