@@ -225,7 +225,7 @@ def lift_if_sure(pages: int, hits: int, explored: int, explored_hits: int) -> Li
 
 
 def ratio_factor(hits: int, count: int, other_hits: int, other_count: int, deviations: float = 1.0) -> float:
-    """Return the factor by which a ratio of counted rates may err, up or down, at ``deviations`` standard errors.
+    """Return the factor by which a ratio of rates may err, up or down, at ``deviations`` standard errors.
 
     The logarithm of the ratio is about normal (Katz et al. 1978), with half a hit added on each side.
 
