@@ -1,4 +1,4 @@
-"""The selection of the next fetches: as many as there is room for (`models.frontier.turns`)."""
+"""The selection of the next fetches, up to the free room of the window (`models.frontier.turns`)."""
 
 import math
 
@@ -17,37 +17,36 @@ from scentline.models.published import Limit
 from scentline.models.settings import FetchSettings
 from scentline.models.url import host
 
-#: Seconds for which there was no room after all of it was taken.
+#: Seconds for which the machine counts as full after its room was used up.
 FULL_SECONDS = 1.0
-#: Answers between two looks at what a page has to promise.
+#: Answers between two updates of the prices.
 PRICED = 20
 
 
 class Budget:
-    """Counts the pages judged and the requests answered, of other workers too as far as the learner has told.
+    """Counts the pages judged and the requests answered, those of other workers as last published.
 
-    One worker that holds every partition passes neither budget: it has no more in flight, or put off, than is
-    left, and each of these is one request and at most one page. Of several each knows what the others have had
-    answered as far as the learner has told, and nothing of what they have in flight. So each takes of what is
-    left the share that its partitions are of all, and one at least: the last one would wait for ever. Where the
-    workers' answers come alike, a budget is passed by less than one for each of them, and by what the learner
-    has not told yet; at the very worst by all that the others have in flight, which is `fetch.connections`
-    each.
+    A single worker that holds every partition never exceeds a budget: it has no more in flight, or put off,
+    than is left, and each of these is one request and at most one page. One of several workers knows the
+    answers of the others as far as the learner has published them, and nothing of their fetches in flight. So
+    it takes the share of its partitions of what is left, and at least one, or the last one would wait for ever.
+    Where the workers get answers at the same rate, the excess is less than one for each worker, plus what is
+    not published yet; at worst it is all that the others have in flight, `fetch.connections` each.
     """
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
-        #: Those in force; 0 is no limit.
+        #: The limits in force; 0 is no limit.
         self.pages = candidates.settings.budget
         self.requests = candidates.settings.requests
-        #: When this run ends, known at its first choice; never where there is no `frontier.time`.
+        #: The end of this run, set at its first choice; infinity without `frontier.time`.
         self._until: float | None = None
         self._over = False
 
     def limit(self, told: Limit) -> Limit:
-        """Go by a budget that was set, if the settings still have the one that it took the place of.
+        """Apply a limit, if the settings still have the budget that it replaced.
 
-        Returns the record as it holds from now on: one without a setting has been heard of for the first time.
+        Returns the record to publish: a new one has no setting, and gets the present one.
         """
         settings = self._candidates.settings
         setting = settings.budget if told.name == "pages" else settings.requests
@@ -59,7 +58,7 @@ class Budget:
         return told if told.setting is not None else msgspec.structs.replace(told, setting=setting)
 
     def seconds(self, now: float) -> float:
-        """Return how many seconds are left of this run; infinity where it has no end. It begins with this."""
+        """Return the seconds left of this run, infinity without an end. The first call starts the run."""
         if self._until is None:
             self._until = now + (self._candidates.settings.time or math.inf)
         self._over = now >= self._until
@@ -67,17 +66,17 @@ class Budget:
 
     @property
     def limited(self) -> bool:
-        """Whether there is one, of pages or of requests."""
+        """Whether there is a limit of pages or of requests."""
         return bool(self.pages or self.requests)
 
     @property
     def spent(self) -> bool:
-        """Whether as many pages are judged, or requests answered, as may be, or the time is over."""
+        """Whether a limit is reached, or the time is over."""
         return self._over or self.remaining == 0
 
     @property
     def left(self) -> bool:
-        """Whether a page more may be asked for: less is in flight than this worker's share of what is left."""
+        """Whether another page may be ordered: less is in flight than this worker's share of what is left."""
         left = self.remaining
         if left is None or self._over:
             return not self._over
@@ -86,7 +85,7 @@ class Budget:
 
     @property
     def remaining(self) -> int | None:
-        """How many more may be asked for; None where there is no limit."""
+        """How many more pages or requests are allowed, the lesser number; None without a limit."""
         if not self.limited:
             return None
         left = [self.pages - self._candidates.judged] if self.pages else []
@@ -97,14 +96,13 @@ class Budget:
 
 
 class Prices:
-    """Keeps what a page has to promise each predicate to be worth one of a scarce budget: its bid price.
+    """Keeps each predicate's bid price: the least priority that is worth a page of a scarce budget.
 
     Bid-price control, from revenue management (Talluri and van Ryzin, Management Science 44, 1998): an offer
-    for a scarce good is taken if it brings no less than the good is worth at the margin. The good is a page,
-    the candidates are the offers, and the price is that of the deterministic problem: with n pages left, the
-    priority of the n-th best candidate on hosts that soon may be asked. Of a host count as many as its delay
-    allows in the time that is left. Where fewer than n can be asked in that time, time is scarce, and a page
-    costs nothing.
+    for a scarce good is accepted if it brings at least the good's marginal value. The good is a page, the
+    candidates are the offers, and the price is that of the deterministic problem: with n pages left, the
+    priority of the n-th best candidate on hosts that are ready soon. A host counts with as many candidates as
+    its delay allows in the time left. Where that allows fewer than n, time is scarce, and a page costs nothing.
     """
 
     def __init__(self, candidates: Candidates, budget: Budget) -> None:
@@ -115,10 +113,11 @@ class Prices:
         self._time = -math.inf
 
     def look(self, now: float, seconds: float) -> bool:
-        """Work prices out where it is time for it, ``seconds`` before the end; return whether pages are scarce.
+        """Update the prices if due, ``seconds`` before the end of the run; return whether pages are scarce.
 
-        That is once in `PRICED` answers, or a fiftieth of the budget. Where nothing was worth its price, and
-        nothing is in flight or a second passed, the best are scored again first: they may be worth less by now.
+        They are due once in `PRICED` answers, or a fiftieth of the budget left where that is more. Where no
+        candidate was worth its price, they are also due once nothing is in flight or a second has passed, and
+        the best are rescored first: they may be worth less by now.
         """
         candidates, left = self._candidates, self._budget.remaining
         if not left or not self._learns:
@@ -148,7 +147,7 @@ class Prices:
 
 
 class _Heads:
-    """The best candidates of predicates, at one turn, whose hosts may be asked now."""
+    """The predicates' best candidates of ready hosts at one turn."""
 
     def __init__(self, candidates: Candidates, now: float) -> None:
         self._candidates = candidates
@@ -178,7 +177,7 @@ class _Heads:
 class Selection:
     """Picks URLs, those of the predicates in turn and instant ones within their share, and orders them.
 
-    There are `fetch.connections` fetches in flight at most, the slow ones too.
+    At most `fetch.connections` fetches are in flight, slow ones included.
     """
 
     def __init__(
@@ -201,14 +200,14 @@ class Selection:
         self._revisits = revisits
         self._connections, self._delay = fetch.connections, fetch.delay_seconds
         self._prices = Prices(candidates, budget)
-        #: When all the room there was was last taken.
+        #: When the room was last used up.
         self._filled = -math.inf
         self.pace = Pace(fetch.connections)
-        #: How many pages may be in flight, as of the last choice.
+        #: Most pages in flight, as of the last choice.
         self.window = 1
 
     def choose(self, now: float) -> list[Rows]:
-        """Order what may be ordered now; return the shards whose rows that changed."""
+        """Order as many fetches as fit now; return the shards with changed rows."""
         changed: dict[int, Rows] = {}
         seconds = self._budget.seconds(now)
         scarce = self._prices.look(now, seconds)
@@ -226,16 +225,16 @@ class Selection:
         return list(changed.values())
 
     def _share_out(self, now: float, *, scarce: bool) -> None:
-        """Say what owners' shares are shares of: of hosts' seconds while these are all that is short.
+        """Set what owners share: the seconds of hosts, while nothing else is short.
 
-        Where pages are ``scarce``, or this machine has no more room, whatever one owner has another has not.
+        Where pages are ``scarce``, or this machine is full, each fetch of one owner is one less for the others.
         """
         hosts = max((len(queue.hosts()) for queue in self._candidates.queues.values()), default=0)
         short = scarce or now < self._filled + FULL_SECONDS
         self._candidates.fairness.shares.look(now, 0 if short else hosts, self._delay)
 
     def _window(self, *, scarce: bool) -> int:
-        """Return how many pages may be in flight: of a policy that learns few while pages are ``scarce``."""
+        """Return the most pages in flight: few for a policy that learns while pages are ``scarce``."""
         settings = self._settings
         most = settings.window_max or self._connections
         if not self._learns:
@@ -265,7 +264,7 @@ class Selection:
         return ordered
 
     def _pick(self, predicate: str, heads: _Heads, now: float) -> Rows | None:
-        """Order the next fetch for a predicate; return whose URL it is, None where there is none."""
+        """Order the next fetch for a predicate; return its shard, None without a candidate."""
         picked = self._candidates.pick(predicate, now)
         if picked is None:
             return None
@@ -280,14 +279,14 @@ class Selection:
         return shard
 
     def _put_off(self, now: float, room: int, changed: dict[int, Rows]) -> int:
-        """Order again what was put off, where nothing else is left of the budget; return how many fetches."""
+        """Repeat orders put off, where they are all that is left of the budget; return their number."""
         if not self._candidates.flights.put_off or self._budget.left or self._budget.spent:
             return 0
         candidates, ordered = self._candidates, 0
         for url, flight in list(candidates.flights.put_off.items()):
             found = candidates.choosable(url)
             if found is None and now >= flight.since + SLOW_SECONDS:
-                del candidates.flights.put_off[url]  # nobody waits for what may not be fetched any more
+                del candidates.flights.put_off[url]  # it may not be fetched any more
             if found is None or ordered >= room:
                 continue
             shard, row = found

@@ -1,6 +1,6 @@
-"""How a frontier stands, as who asks is answered, and as is published now and then.
+"""The status of a frontier, for queries and for publication at intervals.
 
-All that is in no row and on no other topic is said here: what is in memory of queues, hosts and waits.
+It adds what no row and no other topic has: the state of queues, hosts and waits in memory.
 """
 
 import math
@@ -18,18 +18,18 @@ from scentline.models.published import HostStanding, Standing, Upcoming
 from scentline.models.settings import FetchSettings
 from scentline.models.url import host
 
-#: The part of the slots that is enough to say nothing of the others.
+#: Used share of the slots from which on no reason is given for the unused ones.
 ENOUGH = 0.5
-#: What keeps hosts from being asked.
+#: What holds hosts back.
 WHY = ("politeness", "network", "CPU", "window", "nothing left")
 _POLITENESS = ("delay", "robots", "back-off", "retry-after", "shared")
 
 
 class Slots(NamedTuple):
-    """The part of the slots that is ``used``: a slot is the time of one delay on one host with candidates.
+    """The ``used`` share of the slots: a slot is the time of one delay on one host with candidates.
 
-    Where it is less than `ENOUGH`, ``why``, of `WHY`, says what keeps most of the others: ``held`` of
-    so many hosts, ``of``.
+    Where it is less than `ENOUGH`, ``why``, one of `WHY`, is what holds back most hosts: ``held`` out of
+    ``of``.
     """
 
     used: float
@@ -38,17 +38,17 @@ class Slots(NamedTuple):
     of: int
 
     def __str__(self) -> str:
-        """Return it in a few words."""
+        """Return a short description."""
         reason = f": {self.why}, {self.held:,} of {self.of:,} hosts" if self.why else ""
         return f"{self.used:.0%} of slots{reason}"
 
 
 def slots(asked: float, ready: int, waiting: Mapping[str, int], *, congested: bool, connected: bool) -> Slots:
-    """Return how the slots are used.
+    """Return the use of the slots.
 
-    ``asked`` is how many hosts are asked in the time of a delay. Of those with candidates so many are ``ready``
-    and so many ``waiting``, by why (`models.frontier.politeness.Wait`). ``congested`` says that pages wait here
-    for their verdicts (`models.frontier.turns.Pace`), ``connected`` that all connections are in use.
+    ``asked`` is the number of requests in the time of a delay. Of the hosts with candidates, ``ready`` are
+    ready, and ``waiting`` counts the others by reason (`models.frontier.politeness.Wait`). ``congested`` means
+    that pages wait here for verdicts (`models.frontier.turns.Pace`), ``connected`` that no connection is free.
 
     >>> str(slots(8.0, 22, {"delay": 8, "busy": 2}, congested=True, connected=False))
     '25% of slots: CPU, 22 of 32 hosts'
@@ -73,18 +73,18 @@ def slots(asked: float, ready: int, waiting: Mapping[str, int], *, congested: bo
     return Slots(used, why, held[why], of)
 
 
-#: Seconds between two looks at hosts and rates.
+#: Seconds between two samples of hosts and rates.
 LOOK_SECONDS = 1.0
-#: Hosts that are looked at a time, candidates told of each predicate, and how many of them at a time.
+#: Hosts sampled at a time, candidates reported of a predicate, and candidates examined at a time.
 HOSTS_AT_ONCE, BEST, BEST_AT_ONCE = 1_000, 50, 10
-#: Seconds over which pages and requests a second are counted.
+#: Seconds over which pages and requests a second are measured.
 RATE_SECONDS = 10.0
-#: Inputs told that speak for a candidate, and against it.
+#: Most inputs reported for a candidate, and as many against it.
 SPEAKING = 3
 
 
 class Standings:
-    """Says how the frontier stands since ``began``; ``state`` says in which state, but for its end."""
+    """Reports the status of the frontier, which ``began`` then; ``state`` returns its state, except its end."""
 
     def __init__(
         self,
@@ -106,11 +106,11 @@ class Standings:
         self._sampled = -math.inf
 
     def changed(self) -> None:
-        """Note that other shards are held than before."""
+        """Start over, as the shards held have changed."""
         self._hosts.forget()
 
     def sample(self, now: float) -> None:
-        """Look at hosts and rates, once a second, whether somebody looks or not."""
+        """Sample hosts and rates, once a second, whether or not there is a query."""
         if now >= self._sampled + LOOK_SECONDS:
             self._sample(now)
 
@@ -122,7 +122,7 @@ class Standings:
         self._rates.take(frozenset(shards), now, totals.judged, totals.requests)
 
     def slots(self) -> Slots | None:
-        """Return how hosts' seconds are used; None without a delay between requests, or before it is known."""
+        """Return the use of the slots; None without a delay between requests, or before it is known."""
         fetch, requests = self._fetch, self._rates.told()[1]
         if not fetch.delay_seconds or requests is None:
             return None
@@ -136,9 +136,9 @@ class Standings:
     def steps(
         self, now: float, predicate: str = "", hosts: Sequence[str] = (), *, final: bool = False
     ) -> Iterator[Standing | None]:
-        """Yield how things stand, with a predicate's best candidates and hosts; before it None now and then.
+        """Yield None between steps, then the status with a predicate's best candidates and the given hosts.
 
-        Of no partition there is nothing to say.
+        Yields nothing while no partition is held.
         """
         if not self._candidates.shards:
             return
@@ -153,7 +153,7 @@ class Standings:
         yield standing
 
     def take(self, now: float, *, final: bool) -> Standing:
-        """Return how things stand; ``final`` says that this is the end."""
+        """Return the status; ``final`` means that this is the end."""
         candidates = self._candidates
         shards, flights = candidates.shards, candidates.flights
         totals, retries, state = shards.totals(), candidates.retries, self._state()
@@ -179,7 +179,7 @@ class Standings:
             pages_a_second=pages_a_second,
             requests_a_second=requests_a_second,
             in_flight=len(flights),
-            revisits_in_flight=max(0, len(flights) - flights.pages),  # the pages put off count there, too
+            revisits_in_flight=max(0, len(flights) - flights.pages),  # `pages` includes those put off
             window=most,
             room=most - flights.prompt(now),
             queued={name: len(queue) for name, queue in candidates.queues.items()},
@@ -252,7 +252,7 @@ class Standings:
 
 
 def speaking(adds: Sequence[tuple[str, float]]) -> Iterator[tuple[str, float]]:
-    """Yield the inputs that add most to a priority, then those that take most away.
+    """Yield the inputs that raise a priority most, then those that lower it most.
 
     >>> list(speaking([("depth", -0.5), ("words", 2.0), ("users", 0.0), ("siblings", 3.0)]))
     [('siblings', 3.0), ('words', 2.0), ('depth', -0.5)]
@@ -263,9 +263,9 @@ def speaking(adds: Sequence[tuple[str, float]]) -> Iterator[tuple[str, float]]:
 
 
 class HostCounts:
-    """How many hosts with candidates may be asked, and why others wait: looked through a part at a time.
+    """Counts ready hosts with candidates, and waiting ones by reason: examines some at a time.
 
-    Until all were looked at once, those that were stand for all.
+    Until all were examined once, the counts are extrapolated from those that were.
     """
 
     def __init__(self, candidates: Candidates, at_once: int = HOSTS_AT_ONCE) -> None:
@@ -276,7 +276,7 @@ class HostCounts:
         self._whole: _Counts | None = None
 
     def look(self, now: float) -> None:
-        """Look at the next hosts; after the last it begins anew, the next time."""
+        """Examine the next hosts, starting over after the last."""
         if not self._left:
             self._left = list(set[str]().union(*(q.hosts() for q in self._candidates.queues.values())))
             self._open = _Counts(hosts=len(self._left))
@@ -287,11 +287,11 @@ class HostCounts:
             self._whole = self._open
 
     def forget(self) -> None:
-        """Begin anew: other hosts are held."""
+        """Start over, as other hosts are held."""
         self._left, self._whole = [], None
 
     def told(self) -> tuple[int, dict[str, int], float | None, float]:
-        """Return how many may be asked, how many wait by why, when the first may be, and the part seen."""
+        """Return the ready hosts, the waiting ones by reason, when the first opens, and the part examined."""
         counts = self._whole or self._open
         if not counts.looked_at:
             return 0, {}, None, 1.0
@@ -302,7 +302,7 @@ class HostCounts:
 
 @dataclass
 class _Counts:
-    """What is known of so many hosts, some looked at: why they wait, and when the first may be asked."""
+    """Counts over the examined part of ``hosts``: why they wait, and when the first of them is ready."""
 
     hosts: int = 0
     looked_at: int = 0
@@ -324,7 +324,7 @@ class Rates:
         self._taken: deque[tuple[float, int, int]] = deque()
 
     def take(self, held: frozenset[int], now: float, judged: int, requests: int) -> None:
-        """Absorb the totals of the partitions held."""
+        """Sample the totals of the partitions held."""
         if held != self._held:
             self._held = held
             self._taken.clear()

@@ -1,7 +1,7 @@
-"""What people asked of a crawl that is in force, and which of the URLs known may be fetched at all.
+"""People's commands in force, and which known URLs may be fetched at all.
 
-Every frontier hears on the topic `control` what people ask. It is in the log: a crawl that was killed hears it
-again before it orders anything.
+Every frontier reads the commands from the topic `control`. They stay in the topic, so a crawl that was killed
+reads them again before it orders anything.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from scentline.models.url import host
 
 
 class Exclusions:
-    """What is excluded, each under a name; to look a prefix up takes no longer where there are many.
+    """Exclusions by name; `has` stays fast with many prefixes.
 
     >>> excluded = Exclusions()
     >>> excluded.put("shop", "https://example.org/shop/", "")
@@ -36,7 +36,7 @@ class Exclusions:
     def __init__(self) -> None:
         self._prefixes: dict[str, str] = {}
         self._expressions: dict[str, Any] = {}
-        #: The prefixes in order, those left out that begin with another one.
+        #: The sorted prefixes, without those that begin with another one; None while out of date.
         self._shortest: list[str] | None = []
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class Exclusions:
     def put(self, name: str, prefix: str, expression: str) -> None:
         """Exclude what begins with ``prefix`` or, without one, what matches ``expression``.
 
-        Raises ValueError for an expression that is none of RE2, or too large.
+        Raises ValueError for an expression that is not RE2, or too large.
         """
         self.discard(name)
         if prefix:
@@ -55,12 +55,12 @@ class Exclusions:
             self._expressions[name] = regex(expression)
 
     def discard(self, name: str) -> bool:
-        """Exclude something no longer; return whether it was."""
+        """Remove an exclusion; return whether it was there."""
         self._shortest = None
         return self._prefixes.pop(name, None) is not None or self._expressions.pop(name, None) is not None
 
     def of(self, url: str) -> str:
-        """Return the name of what excludes a URL, one of them where there are several; empty without any."""
+        """Return the name of an exclusion of a URL, one of several if need be; empty without any."""
         for name, expression in self._expressions.items():
             if expression.search(url) is not None:
                 return name
@@ -74,7 +74,7 @@ class Exclusions:
         )
 
     def _prefix_of(self, url: str) -> str:
-        """Return the shortest prefix of a URL, empty without one: the last that sorts before it, if any is."""
+        """Return the shortest prefix of a URL, empty without one: only the last that sorts before it can be."""
         if self._shortest is None:
             self._shortest = _shortest(self._prefixes.values())
         place = bisect_right(self._shortest, url)
@@ -90,11 +90,11 @@ def _shortest(prefixes: Iterable[str]) -> list[str]:
 
 
 class Scope:
-    """Leaves out what is excluded, too deep, in a space or on a host that is spent, or where no user was.
+    """Rejects URLs that are excluded, too deep, in a spent space, on a spent host, or where no user was.
 
-    With ``frontier.candidates = "paper"`` it leaves out what is none by the paper's letter (`descends`).
+    With ``frontier.candidates = "paper"`` it also rejects URLs that the paper would not crawl (`descends`).
 
-    A seed was asked for by name: it is left out where it is excluded, too deep, or its host's budget is spent.
+    A seed, requested by name, is only rejected where it is excluded or too deep, or its host's budget is spent.
     ``flying`` are the URLs in flight.
     """
 
@@ -103,15 +103,15 @@ class Scope:
         self._max_depth = settings.max_depth
         self._host_budget = settings.host_budget
         self._flying = flying
-        #: What people excluded.
+        #: People's exclusions.
         self.exclusions = Exclusions()
-        #: Spaces of URLs that are worth no more fetches (`models.frontier.pages`).
+        #: Spaces of URLs not worth another fetch (`models.frontier.pages`).
         self.spent: set[bytes] = set()
-        #: Tells whether a page is a new link to news, in the mode "instant" (`models.frontier.news`).
+        #: Returns whether a page is a new link to news, in the mode "instant" (`models.frontier.news`).
         self.news: Callable[[PageRow], bool] | None = None
-        #: Tells of a URL which pattern it has, if that has no visits, where such URLs are left out.
+        #: Returns the pattern of a URL if that has no visits, where such URLs are rejected.
         self.unvisited: Callable[[str], str] | None = None
-        #: Tells which pages lie too deep in their sites, where these are stopped (`models.frontier.depth`).
+        #: Decides which pages lie too deep in their sites, where these are stopped (`models.frontier.depth`).
         self.stops: Stops | None = None
 
     def has(self, shard: Rows, row: PageRow) -> bool:
@@ -127,11 +127,11 @@ class Scope:
         return not self._host_budget or self._fetches(shard, host(row.url)) < self._host_budget
 
     def of(self, shard: Rows, rows: Iterable[PageRow]) -> list[PageRow]:
-        """Return those of some URLs that may be fetched."""
+        """Return the rows of URLs that may be fetched."""
         return [row for row in rows if self.has(shard, row)]
 
     def why_stopped(self, shard: Rows, name: str) -> str:
-        """Return why no page of a host is fetched, or none that is deeper; empty where any may be."""
+        """Return why no page of a host, or none deeper, may be fetched; empty where any may."""
         if self._host_budget and self._fetches(shard, name) >= self._host_budget:
             return f"its {self._host_budget} pages are spent (frontier.host_budget)"
         depth = None if self.stops is None else self.stops.depth(shard, name)
@@ -145,18 +145,18 @@ class Scope:
     def _is_spent(self, row: PageRow) -> bool:
         if not self.spent or space(row.url) not in self.spent:
             return False
-        return self.news is None or not self.news(row)  # an endless space has no hub that tells of it
+        return self.news is None or not self.news(row)  # no hub links to an endless space
 
     def _fetches(self, shard: Rows, name: str) -> int:
         return host_of(shard, name).judged + sum(host(url) == name for url in self._flying)
 
 
 def descends(row: PageRow, policy: Lessons) -> bool:
-    """Return whether a URL is a descendant of a judged page as a policy of the paper has it.
+    """Return whether a URL is a descendant of a judged page, as a policy of the paper defines it.
 
-    Those of linkage are link targets, those of collaborative the pages of the log, "instead of using the set of
-    hyperlinks", those of combined these and the links of pages that satisfy any predicate (Aggarwal 2004,
-    Figure 1, sections 2 and 4). What such a URL redirects to takes its place.
+    For linkage, descendants are link targets; for collaborative, the pages of the log, "instead of using the
+    set of hyperlinks"; for combined, these and the links of pages that satisfy any predicate (Aggarwal 2004,
+    Figure 1, sections 2 and 4). The target of such a URL's redirect replaces it.
     """
     if row.inherited or (policy.users and row.visits):
         return True
@@ -171,7 +171,7 @@ _decode = JsonDecoder[Steering](Steering)
 
 
 def read_steering(value: bytes) -> Steering:
-    """Return a record of the topic `control` that steers; raises `RecordError`."""
+    """Return a steering record of the topic `control`; raises `RecordError`."""
     told = _decode(value)
     if isinstance(told, Exclusion):
         try:
@@ -182,11 +182,11 @@ def read_steering(value: bytes) -> Steering:
 
 
 class Entry(Protocol):
-    """A message of the topic, as a log has it."""
+    """A message of the topic."""
 
     @property
     def key(self) -> bytes | None:
-        """What it is of, and its name."""
+        """The kind of the record, and its name."""
 
     @property
     def value(self) -> bytes | None:
@@ -204,7 +204,7 @@ class Steered:
                 self.hear(entry.value)
 
     def tell(self) -> None:
-        """Say in the log what was asked earlier and is in force, and from now on what is heard."""
+        """Log that earlier commands are in force, and from now on each new command."""
         self._telling = True
         if self.in_force:
             log.info(
@@ -213,7 +213,7 @@ class Steered:
             )  # fmt: skip
 
     def hear(self, value: bytes | None) -> Steering | None:
-        """Absorb a record and return it; None where it can't be read, which is said in the log."""
+        """Apply a record and return it; log an unreadable one and return None."""
         try:
             told = read_steering(value or b"")
         except RecordError as error:
@@ -225,7 +225,7 @@ class Steered:
         return told
 
     def heard(self, told: Steering) -> bool:
-        """Return whether a record was heard, or a newer one that took its place."""
+        """Return whether a record, or a newer one that replaced it, was applied."""
         known = self._records.get(control_key(told))
         return known is not None and known.time >= told.time
 
@@ -236,16 +236,16 @@ class Steered:
 
     @property
     def exclusions(self) -> list[Exclusion]:
-        """What is excluded."""
+        """The exclusions in force."""
         return [each for each in self.in_force if isinstance(each, Exclusion)]
 
     def exclusion(self, name: str) -> Exclusion | None:
-        """Return what has ever been excluded under a name, None for a name that is none."""
+        """Return the exclusion of a name, in force or not, None for an unknown name."""
         found = self._records.get(f"excluded:{name}")
         return found if isinstance(found, Exclusion) else None
 
     def excludes(self, url: str) -> Exclusion | None:
-        """Return what excludes a URL, one of them where there are several; None where nothing does."""
+        """Return an exclusion of a URL, one of several if need be; None without any."""
         found = Exclusions()
         for each in self.exclusions:
             found.put(each.name, each.prefix, each.expression)
@@ -253,14 +253,14 @@ class Steered:
 
     @property
     def delays(self) -> list[Slowing]:
-        """The hosts that are asked more seldom than usual."""
+        """The longer delays in force."""
         return [each for each in self.in_force if isinstance(each, Slowing)]
 
     @property
     def in_force(self) -> list[Steering]:
-        """What holds now, in the order in which it was first asked for.
+        """The commands in force, in the order of the first of each kind and name.
 
-        A budget is among it that was set, although a run whose settings have another one goes by that.
+        They include budgets, although a run with another budget in its settings goes by that one.
         """
         return [each for each in self._records.values() if _holds(each)]
 
@@ -272,7 +272,7 @@ def _holds(told: Steering) -> bool:
 
 
 def _tell(told: Steering) -> None:
-    """Log what people asked for; an expression is named, for it may have a secret in it."""
+    """Log a command, and of an exclusion by expression only its name, as the expression may hold a secret."""
     if isinstance(told, Pausing):
         log.info("the crawl is paused" if told.on else "the crawl goes on")
     elif isinstance(told, Exclusion):
@@ -280,5 +280,5 @@ def _tell(told: Steering) -> None:
         log.info(what, exclusion=told.name, prefix=told.prefix)
     elif isinstance(told, Slowing):
         log.info("a host has another delay", host=told.name, seconds=told.seconds)
-    elif told.setting is not None:  # a frontier tells it with the setting
+    elif told.setting is not None:  # as published by a frontier
         log.info("the budget is another", of=told.name, most=told.most, setting=told.setting)

@@ -1,6 +1,6 @@
-"""The sweep: all rows of the shards held are scored again, a few at a time; evicted candidates come back.
+"""The sweep: all rows of the shards held are rescored, a few at a time, and evicted candidates come back.
 
-Of shards that were opened and are not all taken up, the best of what they hold comes first, then all the rest.
+Opened shards are loaded first: their best candidates, then all other rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,20 +13,20 @@ from scentline.models.frontier.rows import HostRow, PageRow, TotalsRow
 from scentline.models.records import partition_of
 from scentline.models.url import host, identifier
 
-#: Rows taken up by a step, and by the first step of what a shard starts with: the first choices are of these.
+#: Rows loaded by a step, and by the first step of a shard's best: the first choices are from these.
 TAKEN_UP, FIRST = 20, 200
 
 
 def _place(cursor: bytes | None) -> float:
-    """Return the part of all rows of URLs up to a key: they are spread evenly, as identifiers are hashes."""
+    """Return the share of the rows of URLs up to a key: they are spread evenly, as identifiers are hashes."""
     found = (cursor or b"")[len(PAGE_PREFIX) :][:4]
     return int.from_bytes(found.ljust(4, b"\0")) / 2**32
 
 
 class Opening:
-    """Goes through the rows of shards: those that they start with, then each row once, shard by shard.
+    """Loads the rows of shards: the best of each by its snapshot, then each row once, shard by shard.
 
-    What a shard starts with may be out of date: some is gone through twice, and nothing is missed.
+    The snapshot may be out of date: some rows are loaded twice, and none is missed.
     """
 
     def __init__(self) -> None:
@@ -39,21 +39,21 @@ class Opening:
 
     @property
     def blind(self) -> bool:
-        """Whether the best candidates of a shard may be among what was not taken up."""
+        """Whether a shard's best candidates may be among its unloaded rows."""
         return bool(self._unknown)
 
     @property
     def starting(self) -> bool:
-        """Whether there is left of what the shards start with."""
+        """Whether some of the shards' best are not loaded yet."""
         return bool(self._best or self._unknown)
 
     def taken_up(self, shards: int) -> float:
-        """Return the part of the rows of so many shards, held in all, that is taken up."""
+        """Return the loaded share of the rows of all ``shards`` held."""
         left = sum(1.0 - _place(cursor) for _, cursor in self._rest.values())
         return 1.0 - left / max(1, shards)
 
     def add(self, shard: Rows) -> None:
-        """Begin with a shard."""
+        """Begin to load a shard."""
         start = start_of(shard)
         if start is not None:
             self._best[shard.partition] = shard, iter(start.best)
@@ -61,17 +61,17 @@ class Opening:
         self._rest[shard.partition] = shard, None
 
     def discard(self, shard: Rows) -> None:
-        """Leave a shard where it stands: another worker has it now."""
+        """Stop loading a shard: another worker has it now."""
         self._best.pop(shard.partition, None)
         self._rest.pop(shard.partition, None)
         self._unknown.discard(shard.partition)
 
     def step(self) -> tuple[Rows, list[PageRow]]:
-        """Return the next few rows of URLs, and whose they are."""
+        """Return the next few rows of URLs, and their shard."""
         return self._step_of_the_best() if self._best else self._step_of_the_rest()
 
     def _step_of_the_best(self) -> tuple[Rows, list[PageRow]]:
-        """Go on with the best of one shard, and let the next one have its turn."""
+        """Continue with the best of one shard, and leave the next turn to the next shard."""
         partition, (shard, pages) = next(iter(self._best.items()))
         del self._best[partition]
         most = FIRST if partition in self._unknown else TAKEN_UP
@@ -94,7 +94,7 @@ class Opening:
 
 
 class Shards(dict[int, Rows]):
-    """The shards held, by partition; ``partitions`` is how many there are in all."""
+    """The shards held, by partition; ``partitions`` is the number of all partitions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Shards(dict[int, Rows]):
         return 0 if self.partitions == 1 else partition_of(name, self.partitions)
 
     def host_state(self, name: str) -> HostState | None:
-        """Return what a host has said of how it wants to be asked, None where that is not known here."""
+        """Return the politeness state of a host, None where it is unknown here."""
         shard = self.get(self.partition_of(name))
         row = None if shard is None else shard.get(host_key(name))
         return row.state if isinstance(row, HostRow) and row.state != HostState() else None
@@ -125,7 +125,7 @@ class Shards(dict[int, Rows]):
         return (shard, row) if shard is not None and isinstance(row, PageRow) else None
 
     def rows_of(self, urls: Iterable[str]) -> list[tuple[Rows, list[PageRow]]]:
-        """Return the known of some URLs by the shards held."""
+        """Return the rows of the known URLs by shard held."""
         rows: dict[int, list[PageRow]] = {}
         for found in map(self.find, urls):
             if found is not None:
@@ -133,7 +133,7 @@ class Shards(dict[int, Rows]):
         return [(self[partition], each) for partition, each in rows.items()]
 
     def totals(self) -> TotalsRow:
-        """Return the totals over the shards held; who asks changes nothing of them."""
+        """Return the totals over the shards held; callers must not change them."""
         if len(self) == 1:
             return totals_of(next(iter(self.values())))
         total = TotalsRow()
@@ -142,17 +142,17 @@ class Shards(dict[int, Rows]):
         return total
 
 
-#: Predicates for which a step looks at `SWEPT` rows: at fewer for more, each of which is scored for all, and
-#: everything else waits.
+#: Predicates for which a step examines `SWEPT` rows: fewer rows for more predicates, as each row is scored for
+#: all while everything else waits; and the least rows of a step.
 SWEPT_FOR, SWEPT_LEAST = 10, 10
-#: How full a queue that evicted may be for the sweep to bring others back.
+#: Fill level below which the sweep brings candidates back to a queue that evicted some.
 SWEPT_FULL = 0.9
 
 
 class Sweep:
-    """Goes round the shards held, and has ``offer`` offer what there is room for in the queues of ``limit``.
+    """Cycles through the shards held, and calls ``offer`` with rows that fit the queues, each of ``limit``.
 
-    ``filling`` says that a round which is needed is not done: a queue is new, or the order changed.
+    ``filling`` is true until a required round is done: one for a new queue or a changed order.
     """
 
     def __init__(
@@ -172,20 +172,20 @@ class Sweep:
         self._again = False
 
     def begin(self) -> None:
-        """Begin a round that is needed: what was swept so far is swept once more."""
+        """Begin a required round; rows swept so far are swept once more."""
         self._again = False
         self._unswept, self._cursor = list(self._shards), None
         self.filling = bool(self._shards)
 
     def renew(self) -> None:
-        """Have every row scored again: at once, or after the needed round that goes on."""
+        """Rescore every row: at once, or after the required round in progress."""
         if self.filling:
             self._again = True
         else:
             self.begin()
 
     def step(self, now: float) -> bool:
-        """Score the next few rows again, shard by shard; return whether that ended a round of all of them."""
+        """Rescore the next few rows, shard by shard; return whether that completed a round."""
         if not self._unswept:
             self._unswept = list(self._shards)
             for queue in self._queues.values():
@@ -219,7 +219,7 @@ class Sweep:
         return looked_at
 
     def has_room(self, url: str) -> bool:
-        """Return whether a candidate is in a queue, or would not push another one out of all of them."""
+        """Return whether a candidate is in a queue, or one of the queues has room for it."""
         return any(
             url in queue or queue.floor is None or len(queue) < self._full for queue in self._queues.values()
         )
