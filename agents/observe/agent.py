@@ -28,8 +28,8 @@ from scentline.streams.metrics.catalogue import LINES, TAKEN
 from scentline.streams.runtime import Broadcast, Bus, Runtime
 from scentline.streams.topics import ACCESSES, PROXY_LOG, STANDING
 
-#: Lines after which a batch ends though it holds little.
-BATCH_LINES = 20_000
+#: Accesses and dead letters of a batch, and lines after which it ends though it holds little.
+BATCH, BATCH_LINES = 500, 20_000
 KIND = b"log"  #: How keys of positions begin.
 
 log = EventLog("observe")
@@ -134,7 +134,7 @@ def packs(
     lines: Iterable[NumberedLine],
     partitions: int,
     source: str,
-    size: int = 500,
+    size: int = BATCH,
     name: str = "log",
     now: Callable[[], float] = time.time,
     after: int = 0,

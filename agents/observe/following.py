@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scentline.agents.observe.agent import Feeder, read_positions
+from scentline.agents.observe.agent import BATCH, Feeder, read_positions
 from scentline.agents.observe.logfile import LogFile, LogFileError, NumberedLine, Tail, fingerprint
 from scentline.agents.observe.observer import Counts, Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
@@ -17,6 +17,7 @@ from scentline.agents.worker.connect import Downstream, Room, connect
 from scentline.agents.worker.directory import make_directory
 from scentline.models.accesslog.formats import LogFormatError
 from scentline.models.errors import EventLog
+from scentline.streams.inbox import PACK_FACTS
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import ACCESSES
 
@@ -195,7 +196,8 @@ async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], 
         positions = await read_positions(bus, observer.reading)
         room: Room = nobody
         if settings.on_kafka:
-            room = Downstream(settings, bus.partitions(ACCESSES.name), lambda why: tell(f"; {why}")).room
+            batch = bus.partitions(ACCESSES.name) + BATCH // PACK_FACTS  # packs at most
+            room = Downstream(settings, batch, lambda why: tell(f"; {why}")).room
         feeder = Feeder(
             observer, bus, positions, room,
             lambda part: tell("" if part is None else f", {part:.0%} of the log"),

@@ -72,7 +72,7 @@ async def connect(settings: Settings) -> AsyncIterator[Bus]:
 #: Waits until the messages' reader has room for more.
 Room: TypeAlias = Callable[[], Awaitable[None]]
 
-#: Seconds between two checks of the lag: in this process, and on Kafka.
+#: Seconds between two checks of the lag: in this process, and on Kafka while it is too much.
 WAIT_SECONDS, LOOK_SECONDS = 0.02, 0.5
 #: The roles downstream of a log line, in order.
 ROLES = ("browse", "frontier", "learn")
@@ -109,16 +109,14 @@ class Downstream:
         self._tell = tell
         self._most = settings.streams.backlog
         self._waiting = self._most + 1
-        self._next = 0.0
 
     async def room(self) -> None:
         """Wait until there is room for one batch, which may then be sent; an unknown lag is too much."""
         while self._waiting > self._most:
-            await asyncio.sleep(self._next - time.monotonic())
             self._waiting, why = await asyncio.to_thread(self._look)
-            self._next = time.monotonic() + LOOK_SECONDS
             if self._waiting > self._most:
                 self._tell(why)
+                await asyncio.sleep(LOOK_SECONDS)
         self._waiting += self._batch
 
     def _look(self) -> tuple[int, str]:
