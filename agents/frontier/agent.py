@@ -1,6 +1,6 @@
-"""The frontier agent: the shell around `models.frontier.core.Frontier`, which owns what is ordered next.
+"""The frontier agent: the shell around `models.frontier.core.Frontier`, which decides what is ordered next.
 
-What it reads and writes is in `streams.topics`; its table is `frontier`.
+Its topics are in `streams.topics`; its table is `frontier`.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, STANDING
 
 FrontierShard: TypeAlias = Shard[FrontierRow]
 
-#: Seconds between two standings that are published.
+#: Seconds between two published standings.
 PUBLISH_SECONDS = 60.0
-#: Seconds of CPU time from which on no further predicate's best candidates are published at the end.
+#: Seconds of CPU time after which no further predicate's best candidates are published at the end.
 LAST_SECONDS = 1.0
-#: Seconds between two tellings of counts: by so much what others judge is heard of later.
+#: Seconds between two publications of counts: by so much the verdicts of other workers are delayed.
 TELL_SECONDS = 0.25
-#: Seconds between two looks at sites whose users do other things than before.
+#: Seconds between two checks for sites whose usage changed.
 MINE_SECONDS = 0.5
 
 
 class FrontierAgent(Handler[FrontierRow]):
-    """Has a frontier absorb sightings and choose, and sends what it orders and publishes."""
+    """Runs a frontier: passes it sightings, has it choose, and sends its orders and publications."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -56,7 +56,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self._metrics = FrontierMetrics(runtime, self.core)
         self._wake = asyncio.Event()
         self._held = asyncio.Event()
-        #: Columns of counts that may be told at once.
+        #: Columns of counts that may be published at once.
         self._room = 0.0
 
     def _soon(self, shard: Rows) -> None:
@@ -65,16 +65,16 @@ class FrontierAgent(Handler[FrontierRow]):
     # what others publish
 
     def heard_interests(self, told: Interests) -> None:
-        """Apply what the learners tell."""
+        """Apply what learners and other frontiers publish."""
         self.core.heard_interests(told)
 
     def heard_predicate(self, definition: PredicateDefinition) -> None:
-        """Absorb a predicate's definition: a new one, or a change of its share or state."""
+        """Apply a predicate's definition: a new one, or a change of its share or state."""
         self.core.heard_predicate(definition)
         self._wake.set()
 
     def hear_steering(self, value: bytes | None) -> None:
-        """Absorb a message of `control` that steers; one that can't be read is passed over."""
+        """Apply a steering record of `control`; one that can't be read is skipped."""
         told = self.core.steered.hear(value)
         if told is not None:
             self.core.steer(told)
@@ -89,7 +89,7 @@ class FrontierAgent(Handler[FrontierRow]):
     # the inbox
 
     def opened(self, shard: FrontierShard) -> None:
-        """Take up a partition's candidates; `ConfigurationError` for rows of an earlier release."""
+        """Load a partition; `ConfigurationError` for rows of an earlier release."""
         check_release(shard)
         shard.closing = partial(self.core.close_group, shard)
         self.core.open(shard, self.runtime.clock())
@@ -97,11 +97,11 @@ class FrontierAgent(Handler[FrontierRow]):
         self._wake.set()
 
     def closed(self, shard: FrontierShard) -> None:
-        """Forget a partition's candidates."""
+        """Drop a partition's candidates."""
         self.core.close(shard)
 
     def restored(self, shard: FrontierShard) -> None:
-        """Take up again what is kept beside the rows."""
+        """Reload the state kept beside the rows."""
         self.core.restore(shard, self.runtime.clock())
 
     def absorb(self, shard: FrontierShard, fact: Sighting) -> None:
@@ -109,7 +109,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self.core.absorb(shard, fact)
 
     def committed(self, shard: FrontierShard) -> None:
-        """Learn from the group, and choose again."""
+        """Apply the committed group, and choose again."""
         self.core.committed(shard, self.runtime.clock())
         self._wake.set()
 
@@ -132,20 +132,20 @@ class FrontierAgent(Handler[FrontierRow]):
             pause = 0.0 if core.candidates.unknown else await self._choose(clock())
 
     async def _choose(self, now: float) -> float:
-        """Choose once; return the seconds after which it is time again, should nothing change before."""
+        """Choose once; return the seconds until the next choice, should nothing change before."""
         ordered = [shard.partition for shard in self.core.choose(now)]
         for partition in ordered:
             await self.inbox.commit(self.inbox.shards[partition])
         return self.core.rest(now, ordered=bool(ordered))
 
     def expect(self, order: FetchOrder) -> None:
-        """Note an order that was sent although the death of this process kept it out of the row."""
+        """Note an order that was sent, but is missing in its row as the process died."""
         self.core.expect(order, self.runtime.clock())
 
-    # what it publishes
+    # publishing
 
     async def publish(self) -> None:
-        """Publish how things stand as they begin, and now and then; never returns."""
+        """Publish the standing at the start, and now and then; never returns."""
         await self._held.wait()
         while True:
             await self._publish("")
@@ -164,7 +164,7 @@ class FrontierAgent(Handler[FrontierRow]):
         await every(TELL_SECONDS, self.tell_counts)
 
     async def tell_counts(self) -> None:
-        """Publish blocks that are due, for other frontiers: for what a second gives at most."""
+        """Publish due blocks for other frontiers, within this worker's share of `learn.told` a second."""
         rate = self.runtime.settings.learn.told * self.core.ledger.share
         self._room = min(self._room + TELL_SECONDS * rate, rate)
         blocks, told = self.core.ledger.tell(self._room)
@@ -174,7 +174,7 @@ class FrontierAgent(Handler[FrontierRow]):
             await self.runtime.bus.send_all([block_message(block) for block in blocks])
 
     async def publish_freshness(self) -> None:
-        """Publish now and then how current the matches are, where pages are visited again; never returns."""
+        """Publish now and then how current the matches are; returns only where pages are not visited again."""
         while self.core.schedule is not None:
             await asyncio.sleep(self.runtime.settings.revisit.tell_seconds)
             shards = self.core.candidates.shards.values()
@@ -183,7 +183,7 @@ class FrontierAgent(Handler[FrontierRow]):
                 await self.runtime.bus.send_all([(STANDING.name, 0, *told_part(part)) for part in parts])
 
     async def mine(self) -> None:
-        """Mine the patterns of sites whose users did other things than before, on a thread; never returns."""
+        """Mine the patterns of sites whose usage changed, on a thread; returns only without patterns."""
         patterns = self.core.patterns
         while patterns is not None:
             due = patterns.due
@@ -199,11 +199,11 @@ class FrontierAgent(Handler[FrontierRow]):
             await asyncio.sleep(MINE_SECONDS)
 
     async def finish(self) -> None:
-        """Note what the shards held start with the next time."""
+        """Store what the shards held start with the next time."""
         self.core.note_start()
 
     async def report(self) -> None:
-        """Publish how things stand at a clean end: of each predicate the best candidates, if there is time."""
+        """Publish the final standing, with each predicate's best candidates if there is time."""
         await self.inbox.rest()
         predicates = sorted(self.core.candidates.queues) or [""]
         begun = time.thread_time()
@@ -212,13 +212,13 @@ class FrontierAgent(Handler[FrontierRow]):
 
 
 def block_message(block: Block) -> Message:
-    """Return what publishes a block of counts: it takes the place of the block before."""
+    """Return the message that publishes a block of counts; it replaces the block's previous one."""
     key = f"{block.partition}/{block.number}".encode()
     return INTERESTS.name, block.partition, key, encode(Interests(block=block))
 
 
 def check_release(shard: FrontierShard) -> None:
-    """Raise `ConfigurationError` where an earlier release wrote the partition: it has no counts of requests."""
+    """Raise `ConfigurationError` if an earlier release wrote the partition: it has requests, but no counts."""
     counted = any(True for prefix in (BLOCK_PREFIX, SEGMENT_PREFIX) for _ in shard.store.scan(prefix))
     if totals_of(shard).requests and not counted:
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""What a frontier answers over HTTP about its partitions: how it stands, why a URL, what was learned.
+"""The frontier's HTTP answers about its partitions: the standing, why a URL, and learned features.
 
 ``GET /standing?predicate=&host=``, ``/explain?url=`` and ``/features?predicate=&kind=&side=`` return a
 `Standing`, an `Explanation` or `Features` in MessagePack, or nil.
@@ -21,16 +21,16 @@ from scentline.models.published import MOST_HOSTS
 #: The values of each name in a query.
 Query: TypeAlias = Mapping[str, Sequence[str]]
 
-#: Who answered for t seconds of CPU time answers nothing new for this times t: a twentieth of a core at most.
+#: After an answer that took t seconds of CPU time, no other for this times t: a twentieth of a core at most.
 RESTS = 20
-#: Seconds for which an answer is given again, and how many answers are kept for that.
+#: Seconds for which an answer is cached, and how many are.
 FRESH_SECONDS, REMEMBERED = 1.0, 16
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Answers:
-    """Answers on the event loop, between two steps of the frontier's own work; one question at a time."""
+    """Answers on the event loop, between two steps of the frontier's own work; one request at a time."""
 
     def __init__(self, core: Frontier, clock: Callable[[], float]) -> None:
         self._core = core

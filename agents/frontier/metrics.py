@@ -1,4 +1,4 @@
-"""What is measured of a frontier at a scrape: what it ordered, and where its candidates are."""
+"""The metrics of a frontier at a scrape: its orders, its revisits, and where its candidates are."""
 
 from collections import Counter
 from typing import Final
@@ -39,16 +39,16 @@ from scentline.streams.metrics.catalogue import (
 )
 from scentline.streams.runtime import Runtime
 
-#: What comes of the revisit of a hub: one that brings no page stays a hub.
+#: Outcomes of the revisit of a hub: one that brings no page stays a hub.
 HUB_OUTCOMES: Final = ("changed", "unchanged", "early", "moved", "retry", "failed", "lost")
-#: What becomes of a predicate's matches (`models.published.Change`).
+#: Kinds of changes of a predicate's matches (`models.published.Change`).
 KINDS: Final = ("appeared", "changed", "left", "moved")
 #: What chooses a fetch.
 CHOSEN: Final = ("policy", "chance", "instant", "revisit")
 
 
 class FrontierMetrics:
-    """Reads the figures of one frontier; all of a predicate's are there, at 0, from its definition on."""
+    """Reads the figures of one frontier; those of a predicate start at 0 with its definition."""
 
     def __init__(self, runtime: Runtime, core: Frontier) -> None:
         self._label = runtime.metrics.predicate
@@ -56,12 +56,12 @@ class FrontierMetrics:
         self.told = runtime.metrics.counter(PUBLISHED)
         self._clock = runtime.clock
         self._core = core
-        #: Those that were ever defined here: what was counted of one stays when it is removed.
+        #: Predicates ever defined here: the counts of a removed one stay.
         self._known: set[str] = set()
         runtime.watch(self.measure)
 
     def measure(self, reading: Reading) -> None:
-        """Add the figures as they stand."""
+        """Add the current figures."""
         self._known.update(self._core.candidates.queues)
         self._measure_urls(reading)
         self._measure_candidates(reading)

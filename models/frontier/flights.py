@@ -1,4 +1,4 @@
-"""Fetches in flight, neither answered nor taken back, what came of those that were, and URLs that wait."""
+"""Fetches in flight, the outcomes of those that ended, and URLs that wait for a retry."""
 
 import math
 from collections import Counter, deque
@@ -13,17 +13,17 @@ from scentline.models.frontier.rows import INSTANT, Choice
 from scentline.models.records import Visit
 from scentline.models.url import host
 
-#: Delays of news that are kept until somebody takes them.
+#: Most delays of news that are kept until they are read.
 MOST_DELAYS = 1_000
-#: Seconds in flight after which a fetch no longer takes a place in the window.
+#: Seconds in flight after which a fetch no longer counts in the window.
 SLOW_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
 class Flight:
-    """A fetch that was ordered: for which predicate, until when its answer is waited for, and since when.
+    """A fetch in flight: its predicate, the end of its lease, and since when it is in flight.
 
-    An ``instant`` one was not chosen by the policy; only a first ``visit`` brings a new page to judge.
+    The policy did not choose an ``instant`` one; only a first ``visit`` brings a new page to judge.
     """
 
     predicate: str
@@ -35,23 +35,23 @@ class Flight:
 
     @classmethod
     def of(cls, choice: Choice, lease: float, since: float) -> "Flight":
-        """Return the flight of a page that was chosen."""
+        """Return the flight of a chosen page."""
         return cls(choice.predicate, lease, choice.explored, since, instant=choice.policy == INSTANT)
 
 
 class Flights(Mapping[str, Flight]):
-    """The fetches in flight, by URL; the clocks of their hosts know of each.
+    """The fetches in flight, by URL; each is noted in the clock of its host.
 
-    One that was ``put_off`` keeps its place in the budget until its lease ends: where its order came again, as
-    after a worker's death, the page that it brought may be in the log.
+    One that was ``put_off`` counts in the budget until its lease ends: if its order was delivered twice, as
+    after a worker's death, the page may be in the log already.
     """
 
     def __init__(self, clocks: HostClocks) -> None:
         self._clocks = clocks
-        #: In the order in which they were ordered.
+        #: Oldest order first.
         self._flights: dict[str, Flight] = {}
         self._firsts = 0
-        #: No lease ends before.
+        #: No lease ends before this time.
         self._lease = math.inf
         self.put_off: dict[str, Flight] = {}
 
@@ -75,7 +75,7 @@ class Flights(Mapping[str, Flight]):
         self.put_off.pop(url, None)
 
     def land(self, url: str, now: float, *, put_off: bool = False) -> Flight | None:
-        """Note that a fetch ended, or was ``put_off``; return what it was, None where it was not waited for."""
+        """Note that a fetch ended, or was ``put_off``; return its flight, None where it was not in flight."""
         flight = self._flights.pop(url, None)
         self.put_off.pop(url, None)
         if flight is not None:
@@ -86,7 +86,7 @@ class Flights(Mapping[str, Flight]):
         return flight
 
     def overdue(self, now: float) -> list[str]:
-        """Return the URLs whose leases ran out; those that were put off lose their places."""
+        """Return the URLs whose leases ran out; drop those put off whose leases did."""
         if self.put_off:
             self.put_off = {url: flight for url, flight in self.put_off.items() if flight.lease > now}
         if now < self._lease:
@@ -96,7 +96,7 @@ class Flights(Mapping[str, Flight]):
         return found
 
     def prompt(self, now: float) -> int:
-        """Return how many are not slow: what waits for a slow host holds up no other."""
+        """Return how many are not slow: slow hosts hold up no others."""
         flights = self._flights.values()
         slow = next(
             (slow for slow, each in enumerate(flights) if now - each.since < SLOW_SECONDS), len(flights)
@@ -109,13 +109,13 @@ class Flights(Mapping[str, Flight]):
         return len(self.put_off) + self._firsts
 
 
-#: What may come of the visit of a judged page, or of its lease; and which of these tell of the page.
+#: Outcomes of the revisit of a judged page, or of its lease; and those that are evidence about the page.
 OUTCOMES: Final = ("changed", "unchanged", "gone", "refused", "moved", "early", "retry", "failed", "lost")
 TELLING: Final = frozenset({"changed", "unchanged", "gone", "refused", "moved"})
 
 
 def outcome_of(result: Page | Moved | Missing | Same | Early) -> str:
-    """Return what came of a page that was visited again, one of `OUTCOMES`."""
+    """Return the outcome of a revisit, one of `OUTCOMES`."""
     match result:
         case Page(changed=changed):
             return "changed" if changed else "unchanged"
@@ -129,13 +129,13 @@ def outcome_of(result: Page | Moved | Missing | Same | Early) -> str:
 
 @dataclass
 class Tally:
-    """What this process ordered, and what came of it: figures that only grow.
+    """Counters of what this process ordered, and of the outcomes; they only grow.
 
-    ``orders`` counts by predicate and by what chose: "policy", "chance", "instant" or "revisit". ``changes`` of
-    predicates' matches are counted by predicate and kind (`models.published.Change`). ``visits`` to judged
-    pages are counted by `OUTCOMES`, those to hubs as ``hub_visits``. Of the visits that tell, so many as
-    ``expected_unchanged`` were expected to find a page as it was: a spot check of the freshness that is
-    estimated. ``delays`` are the latest seconds from the publication of news to their fetch, until taken.
+    ``orders`` counts by predicate and chooser: "policy", "chance", "instant" or "revisit". ``changes`` counts
+    changes of matches by predicate and kind (`models.published.Change`). ``visits`` counts revisits of judged
+    pages by `OUTCOMES`, ``hub_visits`` those of hubs. ``expected_unchanged`` is how many of the `TELLING` ones
+    were expected to find no change: a spot check of the estimated freshness. ``delays`` are the latest seconds
+    from the publication of news to their fetch, until read.
     """
 
     orders: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -158,11 +158,11 @@ _SLACK = 32
 
 
 class Retries:
-    """URLs by the time that they wait for, in seconds since the epoch: the ``most`` that are due first.
+    """Waiting URLs by the time when they are due, in seconds since the epoch: the ``most`` that are due first.
 
-    Of the others their rows alone tell, and here from when on there are such: all that wait for less are here,
-    so that nobody need look for them before. A URL that is put off again is met at its earlier time too: who
-    takes it looks at its row.
+    The others are known from their rows alone; the time when the first of them is due is kept here, and rows
+    need no scan before. A URL that is put off again also comes up at its earlier time: the caller checks its
+    row.
 
     >>> retries = Retries(2)
     >>> for url, until in (("a", 30.0), ("b", 10.0), ("c", 20.0), ("d", 40.0)):
@@ -178,7 +178,7 @@ class Retries:
         self._beyond: float | None = None
 
     def __bool__(self) -> bool:
-        """Return whether any URL waits, here or as its row alone tells."""
+        """Return whether any URL waits, here or in its row alone."""
         return bool(self._heap) or self._beyond is not None
 
     @property
@@ -188,12 +188,12 @@ class Retries:
 
     @property
     def next(self) -> float | None:
-        """When the next wait ends, None where none is waited for."""
+        """When the next wait ends, None where no URL waits."""
         first = self._heap[0][0] if self._heap else self._beyond
         return first if self._beyond is None or first is None else min(first, self._beyond)
 
     def put(self, url: str, until: float) -> None:
-        """Have a URL wait until a time; it is no more than said again where it does."""
+        """Have a URL wait until a time; a repeated call changes nothing."""
         if self._until.get(url) == until or (self._beyond is not None and until >= self._beyond):
             return
         self._until[url] = until
@@ -204,7 +204,7 @@ class Retries:
             self._rebuild()
 
     def due(self, now: float) -> Iterator[str]:
-        """Take out the URLs here whose wait is over, the first first."""
+        """Remove and yield the URLs here that are due, the earliest first."""
         while self._heap and self._heap[0][0] <= now:
             time, url = heappop(self._heap)
             if self._until.get(url) == time:
@@ -212,15 +212,15 @@ class Retries:
             yield url
 
     def passed(self, now: float) -> bool:
-        """Return whether the wait of some that are not here is over: the rows have to be looked through."""
+        """Return whether URLs that are not here are due: the rows have to be scanned."""
         return self._beyond is not None and self._beyond <= now
 
     def look_again(self) -> None:
-        """Note that all rows are looked through from now on: what waits is put here once more."""
+        """Note that a scan of all rows begins: it puts the waiting URLs here again."""
         self._beyond = None
 
     def _leave(self) -> None:
-        """Have the tenth that waits longest leave, and all that wait as long as the first of these."""
+        """Evict the tenth that is due last, and all that are due with the first of these."""
         self._beyond = sorted(self._until.values())[-max(1, self._most // 10)]
         self._until = {url: until for url, until in self._until.items() if until < self._beyond}
         self._rebuild()

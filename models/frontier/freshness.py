@@ -1,8 +1,8 @@
-"""How often pages change, by their own visits and by those of pages of a like URL, and how current matches are.
+"""How often pages change, by visits to them and to pages with similar URLs, and how current matches are.
 
-A page of few visits is drawn towards the pages of its URL pattern, these towards those of its URL prefix, these
-towards those of its host, and these towards what is expected of a page of which nothing is known. How far signs
-of a change are to be trusted is told by the visits to the pages of a host.
+The estimate of a page with few visits is shrunk towards that of its URL pattern, this towards that of its URL
+prefix, this towards that of its host, and this towards a prior. The visits to the pages of a host decide how
+far signs of a change are trusted.
 """
 
 import math
@@ -19,14 +19,14 @@ from scentline.models.traps import pattern
 from scentline.models.url import host, identifier
 
 DAY = 86_400.0
-#: Probability of a change from which on a page is due.
+#: Probability of a change from which a page is due.
 LEAST_STALE = 0.1
 
 
 class Estimate(NamedTuple):
     """How often a page changes, in changes a second: by all that is known, and by its own visits ``alone``.
 
-    Signs announce the part ``recall`` of its changes; those that came make it older by ``aged`` seconds.
+    Signs announce the share ``recall`` of its changes; those that came aged it by ``aged`` seconds.
     """
 
     rate: float
@@ -36,12 +36,12 @@ class Estimate(NamedTuple):
 
     @property
     def hidden(self) -> float:
-        """How often it changes without a sign."""
+        """How often it changes without a sign, in changes a second."""
         return (1 - self.recall) * self.rate
 
 
 class Groups:
-    """Keeps the rows of groups, and tells from them when pages are due."""
+    """Keeps the rows of groups of pages, and computes from them when pages are due."""
 
     def __init__(self, settings: RevisitSettings) -> None:
         self._settings = settings
@@ -49,11 +49,11 @@ class Groups:
 
     @property
     def expected(self) -> float:
-        """How often a page changes of which nothing is known, in changes a second."""
+        """The prior of how often a page changes, in changes a second."""
         return self._expected.rate
 
     def seen(self, shard: Rows, visit: VisitRow, time: float, *, changed: bool) -> None:
-        """Absorb a visit to a page, whose row has the signs since the one before."""
+        """Absorb a visit to a page; its row has the signs since the visit before."""
         interval = time - visit.visited
         signs = sum(visit.signs.values())
         for key, row in _groups(shard, visit.url):
@@ -70,7 +70,7 @@ class Groups:
         """Return how often a page changes, and by how many seconds signs have aged it."""
         groups = [row for _, row in _groups(shard, visit.url)]
         signs = groups[0].signs
-        # What announces most speaks for all kinds: two signs are often of one change.
+        # The kind with the highest recall stands for all: two signs often announce one change.
         recall, false = max(((trust.recall, trust.false) for trust in signs.values()), default=(0.0, 1.0))
         prior = self._expected
         for group in groups:
@@ -82,10 +82,10 @@ class Groups:
         return Estimate(found, alone, sum(aged), recall)
 
     def due(self, visit: VisitRow, known: Estimate) -> float:
-        """Return the time from which on a page is visited again.
+        """Return the time from which a page is due.
 
-        What pages of a like URL showed may bring that forward, but not put it off: of a site whose first pages
-        are as they were, the others would never be looked at. In which order they are is another matter.
+        Pages with similar URLs may bring it forward, but not put it off: otherwise, where the first pages of a
+        site do not change, the others would never be visited again. The order of visits is decided elsewhere.
         """
         if visit.missing or visit.lease or visit.not_before:
             return max(visit.not_before, visit.lease)
@@ -107,15 +107,14 @@ def _groups(shard: Rows, url: str) -> Iterator[tuple[bytes, HostRow]]:
             yield key, row if isinstance(row, HostRow) else HostRow(alike=alike)
 
 
-#: Matches that are looked at: each scrape goes through all of them.
+#: Most matches in the sample: each scrape goes through all of them.
 MOST = 10_000
 
 
 class Match(NamedTuple):
-    """A page of a partition that satisfies ``predicates``, and how it stands.
+    """A page of a partition that satisfies ``predicates``, and how fresh it is.
 
-    ``aged`` are the seconds by which signs aged it since it was ``visited``, ``orders`` how often it was to be
-    visited again.
+    ``aged`` are the seconds by which signs aged it since it was ``visited``, ``orders`` its ordered revisits.
     """
 
     predicates: tuple[str, ...]
@@ -129,8 +128,8 @@ class Match(NamedTuple):
 class Kept(NamedTuple):
     """How current the matches of a predicate are: how many there are, and how many are expected to be current.
 
-    A match is current while its page is as it was at its last visit; ``age`` is the seconds since these visits,
-    ``revisits`` are how often they were visited again, both added up.
+    A match is current until its page changes after its last visit. ``age`` is the sum of the seconds since
+    these visits, ``revisits`` the sum of their ordered revisits.
     """
 
     matches: int = 0
@@ -140,7 +139,7 @@ class Kept(NamedTuple):
 
 
 class Freshness:
-    """Knows the matches, or of more than ``most`` a sample: one in ``_part``, by their URLs' hashes."""
+    """Holds the matches or, of more than ``most``, a sample: one in ``_part``, by the hashes of their URLs."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -149,7 +148,7 @@ class Freshness:
         self._told: set[tuple[int, str]] = set()
 
     def put(self, url: str, match: Match) -> None:
-        """Note how a page stands; without predicates it is no match."""
+        """Note how fresh a page is; without predicates it is not a match."""
         self.discard(url)
         if match.predicates and self.sampled(url):
             self._matches[url] = match
@@ -188,7 +187,7 @@ class Freshness:
         return found
 
     def parts(self, shards: Iterable[Rows], now: float) -> list[FreshnessPart]:
-        """Return what the harvest is to be told of the partitions held, and what no longer is so, once."""
+        """Return what to publish of the partitions held, with zeros, once, for what has no matches any more."""
         held = {shard.partition: totals_of(shard) for shard in shards}
         parts = {place: kept for place, kept in self._parts(now).items() if place[0] in held}
         gone = {place: Kept() for place in self._told - parts.keys() if place[0] in held}

@@ -1,7 +1,6 @@
 """The mode "instant": news hubs are revisited, and new links to news fetched before all else (Wang 2007).
 
-What is here is memory, made again from the rows when a partition is opened. The rows are those of
-`models.frontier.news` and `models.frontier.news`.
+All state here is in memory, rebuilt when a partition is opened from its rows (`models.frontier.news`).
 """
 
 import math
@@ -23,20 +22,20 @@ from scentline.models.records import Revisit
 from scentline.models.settings import NewsSettings
 from scentline.models.url import host
 
-#: Instant fetches at most that follow each other while others wait.
+#: Most instant fetches in a row while others wait.
 BURST = 5.0
 
 log = EventLog("frontier")
-#: Links a second that a hub given by hand is expected to bring, until more is known of it.
+#: Links a second that a hub in the settings is expected to bring at first.
 GIVEN_RATE = 1 / 3600
-#: For how long it is one, unless it is named again.
+#: Seconds for which it is a hub, unless it is named again.
 GIVEN_SECONDS = 86_400.0
 
 
 class NewsStanding(NamedTuple):
-    """The hubs that are revisited, and the new links to news that were fetched, by the crawl's runs in all.
+    """The hubs that are revisited, and the new links to news fetched in all runs of the crawl.
 
-    ``delay`` is the mean of their seconds from publication to fetch; half of them took ``half_within`` at most.
+    ``delay`` is their mean seconds from publication to fetch; half of them took at most ``half_within``.
     """
 
     hubs: int
@@ -48,8 +47,8 @@ class NewsStanding(NamedTuple):
 class Instant(Visiting[HubRow]):
     """Chooses instant fetches within their share: new links to news, and then revisits that are due.
 
-    They take no more than ``frontier.instant_share`` of all fetches while others could be made in their place;
-    what nobody else could use is free.
+    They take at most ``frontier.instant_share`` of all fetches while other fetches are possible; spare ones are
+    free.
     """
 
     visit = "links"
@@ -80,11 +79,11 @@ class Instant(Visiting[HubRow]):
     # shards
 
     def prepare(self, shard: Rows) -> None:
-        """Take up a shard's prefixes, before its candidates are: they tell which of these are news."""
+        """Load a shard's news prefixes, before its candidates: they decide which of these are news."""
         self._looks.open(shard)
 
     def open(self, shard: Rows, now: float) -> None:
-        """Take up the hubs of a shard that is held, and those given by hand that are of its partition."""
+        """Load the hubs of an opened shard, and name those in the settings."""
         self._name_given(now)
         rows = [row for _, row in shard.scan(HUB_PREFIX) if isinstance(row, HubRow)]
         for row in rows:
@@ -94,7 +93,7 @@ class Instant(Visiting[HubRow]):
         self._put(rows)
 
     def close(self, shard: Rows) -> None:
-        """Forget a shard that another worker has now, and the hubs of all that are held no more."""
+        """Drop a shard that another worker owns now, and the hubs of all shards no longer held."""
         self._looks.close(shard)
         held = {url for url in self._revisits.hubs if self._candidates.shards.of(url) is not None}
         self._revisits.keep(held)
@@ -105,10 +104,10 @@ class Instant(Visiting[HubRow]):
         part = max(1, len(shards)) / shards.partitions
         self._revisits.spend(self._news.visits_a_minute / 60 * part)
 
-    # what happens
+    # events
 
     def look(self, now: float) -> None:
-        """Go on with a look at the log, and say again of hubs given by hand that they are some, in time."""
+        """Continue a scan of the clicks, and name the hubs in the settings again in time."""
         if now >= self._named + GIVEN_SECONDS / 2:
             self._name_given(now)
         shards = self._candidates.shards
@@ -123,7 +122,7 @@ class Instant(Visiting[HubRow]):
                 self._orders.soon(shard)
 
     def settle(self, now: float) -> None:
-        """Take up the hubs whose rows changed, and tell of the news that were fetched."""
+        """Load the hubs whose rows changed, and report the news that were fetched."""
         for url, delay in self._hubs.delays:
             self._tally.delays.append(delay)
             log.info("news fetched", url=url, delay=round(delay, 3))
@@ -143,7 +142,7 @@ class Instant(Visiting[HubRow]):
     def _drop(self, urls: Iterable[str]) -> None:
         self._revisits.keep(self._revisits.hubs - set(urls))
 
-    # how it stands
+    # standing
 
     @property
     def hubs(self) -> int:
@@ -156,7 +155,7 @@ class Instant(Visiting[HubRow]):
         return len(self._fresh)
 
     def standing(self) -> NewsStanding:
-        """Return how it stands in the shards held."""
+        """Return the standing of the shards held."""
         rows = [news_of(shard) for shard in self._candidates.shards.values()]
         pages = sum(row.pages for row in rows)
         counts = [sum(column) for column in zip(*(row.delays for row in rows if row.delays), strict=True)]
@@ -168,13 +167,13 @@ class Instant(Visiting[HubRow]):
     # choices
 
     def earn(self) -> None:
-        """Count a fetch that is no instant one."""
+        """Count a fetch that is not instant."""
         self._credit = min(self._burst, self._credit + self._earned)
 
     def next(self, now: float, *, spare: bool) -> tuple[Rows, PageRow | HubRow] | None:
-        """Return the page to fetch at once, or the hub to revisit; None without one that may be asked now.
+        """Return the page to fetch at once, or the hub to revisit; None without one on a ready host.
 
-        ``spare`` says that nobody else could make a fetch: then it costs nothing.
+        ``spare`` says that no other fetch is possible: then it is free.
         """
         if not spare and self._credit < 1:
             return None
@@ -184,7 +183,7 @@ class Instant(Visiting[HubRow]):
         return found
 
     def _next_page(self, now: float) -> tuple[Rows, PageRow] | None:
-        """Return the new link to news that was found last: it is of the greatest use."""
+        """Return the newest link to news: it is the most useful."""
         while True:
             url = self._fresh.best(lambda name: self._candidates.clocks.ready(name, now))
             if url is None:
@@ -195,7 +194,7 @@ class Instant(Visiting[HubRow]):
             self._fresh.discard(url)
 
     def _next_hub(self, now: float) -> tuple[Rows, PageRow | HubRow] | None:
-        """Return the hub whose links have waited longest: its page, where that was never fetched."""
+        """Return the hub whose links have waited longest, or its page, where that was never fetched."""
         for url in self._revisits.due(now):
             hub = self._find(url)
             excluded = self._candidates.scope.exclusions.has(url)
@@ -219,7 +218,7 @@ class Instant(Visiting[HubRow]):
     # revisits
 
     def order(self, shard: Rows, row: HubRow, now: float) -> None:
-        """Order a revisit, by the version that is known."""
+        """Order a revisit that is conditional on the known version."""
         page = self._candidates.shards.find(row.url)
         choice = Choice("", INSTANT, False, 1.0, 0.0, now)
         self._send(shard, row, None if page is None else page[1], choice, Revisit(row.version, row.visited))
@@ -237,5 +236,5 @@ class Instant(Visiting[HubRow]):
         self._put([row])
 
     def ended(self, end: Fetched) -> None:
-        """Count a revisit that was answered."""
+        """Count an answered revisit."""
         self._tally.hub_visits[outcome_of(end.result)] += 1

@@ -1,4 +1,4 @@
-"""The rows of a partition as the frontier sees them, their keys, and looking them up."""
+"""The rows of a partition as the frontier sees them, their keys, and lookups."""
 
 from collections.abc import Iterator
 from typing import Protocol, TypeGuard
@@ -19,9 +19,9 @@ from scentline.models.url import identifier
 
 
 class Rows(Protocol):
-    """One partition of the frontier's table, and what leaves with it: `streams.inbox.Shard` in a crawl.
+    """One partition of the frontier's table, and what it emits: `streams.inbox.Shard` in a crawl.
 
-    Rows are handed out as objects, and changes are announced by `put`.
+    Rows are live objects; `put` announces that one changed.
     """
 
     partition: int
@@ -41,10 +41,10 @@ class Rows(Protocol):
         """Remove a row."""
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, FrontierRow]]:
-        """Yield rows that are safe, whose keys start with ``prefix``, in key order, those after a key only."""
+        """Yield the rows on disk whose keys start with ``prefix``, in key order, only those ``after`` a key."""
 
     def staged(self, key: bytes) -> bool:
-        """Return whether a row is not safe yet as it stands."""
+        """Return whether a row has changes that are not committed yet."""
 
     def let_go(self, key: bytes) -> None:
         """Drop a decoded row from memory."""
@@ -56,10 +56,10 @@ class Rows(Protocol):
         """Send a fact to a partition of a topic."""
 
     def skip(self) -> None:
-        """Pass over a fact that there may be another time: those that follow keep their origins."""
+        """Skip a fact that a replay may emit, so that the facts that follow keep their origins."""
 
     def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
-        """Send a whole message: one whose repetition does no harm."""
+        """Send a whole message, one that may be repeated without harm."""
 
 
 PAGE_PREFIX = b"p"
@@ -113,22 +113,22 @@ def visit_key(url: str) -> bytes:
 
 
 def due_key(time: float, url: str) -> bytes:
-    """Return the key of a page that is due at a time, in seconds since the epoch: in their order."""
+    """Return the key of a page that is due at a time, in seconds since the epoch; keys sort by time."""
     return due_before(time) + identifier(url)
 
 
 def due_before(time: float) -> bytes:
-    """Return what the keys of all pages that are due before a time lie below, to the millisecond."""
+    """Return the bound below which the keys of pages due before a time lie, to the millisecond."""
     return DUE_PREFIX + round(1000 * time).to_bytes(8)
 
 
 def due_at(key: bytes) -> float:
-    """Return when the page of a key of `due_key` is due."""
+    """Return when the page of a `due_key` is due."""
     return int.from_bytes(key[len(DUE_PREFIX) :][:8]) / 1000
 
 
 def segment_key(number: int) -> bytes:
-    """Return the key of a segment of counts; they come in the order of their numbers."""
+    """Return the key of a segment of counts; keys sort by number."""
     return SEGMENT_PREFIX + number.to_bytes(8)
 
 
@@ -138,7 +138,7 @@ def block_key(number: int) -> bytes:
 
 
 def number_of(key: bytes) -> int:
-    """Return the number of a segment or block that a row's key names."""
+    """Return the number in the key of a segment or block."""
     return int.from_bytes(key[1:])
 
 
@@ -148,7 +148,7 @@ def clicks_key(url: str) -> bytes:
 
 
 def ways_prefix(site: str) -> bytes:
-    """Return what the keys of the ways to a site's pages begin with."""
+    """Return the prefix of the keys of the ways to a site's pages."""
     return WAYS_PREFIX + site.encode() + b"\0"
 
 
@@ -164,7 +164,7 @@ def parent_of(shard: Rows, page: bytes) -> ParentRow:
 
 
 def is_first(fact: object, shard: Rows) -> TypeGuard[Linked]:
-    """Return whether a fact is the first of a judged page's links to this partition, before its row has it."""
+    """Return whether a fact has the links of a judged page whose row does not have them yet."""
     return isinstance(fact, Linked) and fact.judged and not parent_of(shard, fact.page).linked
 
 
@@ -187,19 +187,19 @@ def host_of(shard: Rows, name: str) -> HostRow:
 
 
 def depth_of(shard: Rows, host: str) -> Depth:
-    """Return what is known of a host's depth."""
+    """Return the counts for a host's depth."""
     return host_of(shard, host).depth or Depth()
 
 
 def put_depth(shard: Rows, host: str, depth: Depth) -> None:
-    """Keep what is known of a host's depth."""
+    """Store the counts for a host's depth."""
     row = host_of(shard, host)
     row.depth = depth
     shard.put(host_key(host), row)
 
 
 def hub_of(shard: Rows, url: str) -> HubRow | None:
-    """Return a hub's row, None for a page that is none."""
+    """Return a hub's row, None for a page that is not a hub."""
     row = shard.get(hub_key(url))
     return row if isinstance(row, HubRow) else None
 
@@ -211,18 +211,18 @@ def visit_of(shard: Rows, url: str) -> VisitRow | None:
 
 
 def news_of(shard: Rows) -> News:
-    """Return what is known of news in the partition."""
+    """Return the partition's state of news."""
     row = shard.get(NEWS_KEY)
     return row.news if isinstance(row, TotalsRow) and row.news is not None else News()
 
 
 def put_news(shard: Rows, news: News) -> None:
-    """Keep what is known of news in the partition."""
+    """Store the partition's state of news."""
     shard.put(NEWS_KEY, TotalsRow(news=news))
 
 
 def start_of(shard: Rows) -> TotalsRow | None:
-    """Return what to start the partition with, None where that was never noted."""
+    """Return the row to start the partition with, None where it was never stored."""
     row = shard.get(START_KEY)
     return row if isinstance(row, TotalsRow) else None
 

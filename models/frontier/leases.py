@@ -1,4 +1,4 @@
-"""Leases: a URL whose fetch is ordered is leased, until the fetch ends or no answer comes in time."""
+"""Leases: a URL whose fetch is ordered is leased until the fetch ends or the lease runs out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -21,9 +21,9 @@ Row = TypeVar("Row", HubRow, VisitRow)
 
 
 class Orders:
-    """Sends orders with what a shard emits; the topic `fetches` has so many ``partitions``.
+    """Sends orders with a shard's next commit; ``partitions`` are those of the topic `fetches`.
 
-    ``soon`` is asked to commit a shard whose rows changed by no message.
+    ``soon`` commits a shard whose rows changed without a message.
     """
 
     def __init__(self, candidates: Candidates, partitions: int, soon: Callable[[Rows], None]) -> None:
@@ -32,7 +32,7 @@ class Orders:
         self.soon = soon
 
     def send(self, shard: Rows, choice: Choice, now: float, **said: Any) -> None:
-        """Send the order for a choice; ``said`` are the fields that it has of a row."""
+        """Send the order for a choice; ``said`` are the fields that come from a row."""
         name, candidates = host(said["url"]), self._candidates
         robots = candidates.robots.told(shard, said["url"], now)
         order = FetchOrder(
@@ -44,7 +44,7 @@ class Orders:
 
 
 class Visiting(ABC, Generic[Row]):
-    """Orders visits to known pages of one kind, hubs or judged ones, and takes back those not answered."""
+    """Orders visits to known pages of one kind, hubs or judged ones, and takes back unanswered ones."""
 
     visit: ClassVar[Visit]
 
@@ -57,15 +57,15 @@ class Visiting(ABC, Generic[Row]):
 
     @abstractmethod
     def _ordered(self, shard: Rows, row: Row) -> None:
-        """Stage a row whose order is another one."""
+        """Stage a row with a new order."""
 
     @abstractmethod
     def _lost(self, shard: Rows, row: Row) -> None:
-        """Keep the row of a page that waits now, for its visit was not answered."""
+        """Stage the row of a page that waits, because its visit was not answered."""
 
     @abstractmethod
     def ended(self, end: Fetched) -> None:
-        """Count a visit that was answered."""
+        """Count an answered visit."""
 
     def _find(self, url: str) -> tuple[Rows, Row] | None:
         shard = self._candidates.shards.of(url)
@@ -92,14 +92,14 @@ class Visiting(ABC, Generic[Row]):
         self._candidates.flights.fly(row.url, flight)
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Note a visit that was ordered although the death of this process kept it out of the row."""
+        """Note a visit whose order was sent, but is missing in its row as the process died."""
         found = self._find(order.url)
         if found is not None and found[1].orders < order.order and order.lease > now:
             self._lease(*found, order.order, order.lease, now)
             self._orders.soon(found[0])
 
     def lease_ended(self, url: str, now: float) -> None:
-        """Take back a visit that was never answered."""
+        """Take back a visit whose lease ran out."""
         found = self._find(url)
         if found is not None and found[1].lease:
             failed(found[1], self._candidates.settings.retry_seconds, now)
@@ -108,9 +108,9 @@ class Visiting(ABC, Generic[Row]):
 
 
 class Leases:
-    """Gives the orders of pages, expects those that were given before, and ends what is not answered.
+    """Orders fetches of pages, expects orders sent before, and ends leases that ran out.
 
-    ``visiting`` has those of visits to known pages, by their kinds.
+    ``visiting`` does so for visits to known pages, by kind.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Leases:
         self._tally.orders[choice.predicate, by] += 1
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Note an order that was sent although the death of this process kept it out of the row."""
+        """Note an order that was sent, but is missing in its row as the process died."""
         if order.visit != "first":
             if order.visit in self._visiting:
                 self._visiting[order.visit].expect(order, now)
@@ -172,7 +172,7 @@ class Leases:
         self._orders.soon(shard)
 
     def end(self, now: float) -> None:
-        """Take back the URLs whose fetch was never answered."""
+        """Take back the URLs whose leases ran out."""
         for url in self._candidates.flights.overdue(now):
             flight = self._candidates.flights.land(url, now)
             if flight is not None and flight.visit != "first":
@@ -199,7 +199,7 @@ class Leases:
 
 
 class Landing:
-    """Takes in the ends of fetches, when the rows that they changed are safe."""
+    """Applies the ends of fetches, once the rows that they changed are committed."""
 
     def __init__(
         self,
@@ -212,11 +212,11 @@ class Landing:
         self._turns = turns
         self._pace = pace
         self._visiting = visiting
-        #: Seeds that this run found to be no business of the crawl.
+        #: Seeds that were refused in this run.
         self.refused_seeds: set[str] = set()
 
     def land(self, end: Fetched, now: float) -> None:
-        """Note how one fetch ended."""
+        """Apply the end of one fetch."""
         put_off = end.visit == "first" and isinstance(end.result, Early)
         flight = self._candidates.flights.land(end.url, now, put_off=put_off)
         tell_clocks(self._candidates.clocks, end)
@@ -235,10 +235,10 @@ class Landing:
             self._tell_of_seeds(end.url, end.result)
 
     def _tell_of_seeds(self, url: str, missing: Missing) -> None:
-        """Say so where a seed came to nothing, or its host has no address: people may have mistyped it."""
+        """Log a seed that brought no page, or whose host has no address: it may be mistyped."""
         found = self._candidates.shards.find(url)
         if found is not None and found[1].seed and (found[1].state not in OPEN or missing.reason == "dns"):
             advice = "name it in fetch.allow" if missing.reason.startswith("address") else "look at it"
-            if found[1].state == "refused" and not missing.barren:  # its like is judged under another URL
+            if found[1].state == "refused" and not missing.barren:  # a copy is judged under another URL
                 self.refused_seeds.add(url)
             log.warning("a seed could not be fetched", url=url, reason=missing.reason, advice=advice)

@@ -1,12 +1,12 @@
-"""The frontier's own ledger: what each partition counts, as rows, added up, and who is told of it.
+"""The frontier's own ledger: the counts of each partition, stored in its rows, summed, and published.
 
-A partition's verdicts are counted by whoever owns it, in the group that judged them, and are in its rows with
-it. What changed in a group is a *segment*, and now and then a *block* follows, columns as they stand, the one
-that was written longest ago. Segments go that were written before every block was. To read the counts again is
-to read the blocks, then the segments in their order.
+The owner of a partition counts its verdicts in the group that judged them, and commits the counts with it. The
+columns that a group changed are a *segment*. Now and then a *block* follows, a range of columns as they stand:
+the block written longest ago. Segments older than all blocks are deleted. To load the counts, read the blocks,
+then the segments in order.
 
-Others are told of blocks, as they stand: what is told twice does no harm, nor what is told of a group that is
-lost. Counts are a function of rows and sighting alone, never of a clock or a model; labels are of choices, too.
+Blocks are published as they stand: a repeated one does no harm, nor one of a group that is lost. Counts are a
+function of rows and sighting alone, never of a clock or a model; labels also depend on choices.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,17 +32,17 @@ log = EventLog("frontier")
 
 #: Share of the features that is forgotten at once when there are too many.
 FORGOTTEN = 0.1
-#: Columns in blocks that are written for each column in a segment: half as much again as what changed is
-#: written, and segments hold about twice what there is.
+#: Columns written in blocks for each column in a segment: 1.5 times the changed columns are written, and
+#: segments hold about twice as many columns as there are.
 SHARE = 0.5
 
 _Entry: TypeAlias = tuple[bytes, FrontierRow]
 
 
 class Rounds:
-    """Chooses the blocks. Segments from ``first`` on, up to ``end``, were written before.
+    """Chooses the blocks to write. Segments from ``first`` up to ``end``, exclusive, were written before.
 
-    ``stands`` says of each block that was written up to which segment, that one left out, it has what they say.
+    ``stands`` has, for each block written, the number of the first segment that it does not include.
 
     >>> rounds = Rounds()
     >>> rounds.step(changed=1000, size=1500)
@@ -60,9 +60,9 @@ class Rounds:
         self._due = 0.0
 
     def step(self, changed: int, size: int) -> tuple[int, list[int], range]:
-        """Return what to write when so many columns of ``size`` changed: a segment, blocks; and what goes."""
+        """Return the segment and blocks to write for ``changed`` of ``size`` columns; and segments to drop."""
         segment, self._next = self._next, self._next + 1
-        # Nothing is in a new block but what this segment says.
+        # A new block has nothing but what this segment has.
         self._stands += [segment] * (blocks_in(size) - len(self._stands))
         self._due += changed * SHARE
         blocks: list[int] = []
@@ -81,7 +81,7 @@ class Rounds:
 
 
 def take_in(part: Part, key: bytes, row: CountsRow) -> None:
-    """Set a part's columns as a row has them: those of all blocks come first, then those of segments."""
+    """Set a part's columns from a row; rows of blocks are applied first, then those of segments."""
     if key.startswith(SEGMENT_PREFIX):
         columns = np.frombuffer(row.columns, INT32).astype(np.intp)
     else:
@@ -90,7 +90,7 @@ def take_in(part: Part, key: bytes, row: CountsRow) -> None:
 
 
 class CountRows:
-    """Keeps what a ``part`` counts in the rows of a shard; at first the part takes in what is in them."""
+    """Stores the counts of a ``part`` in the rows of a shard; first loads those that are there."""
 
     def __init__(self, shard: Rows, part: Part) -> None:
         blocks, segments = list(shard.scan(BLOCK_PREFIX)), list(shard.scan(SEGMENT_PREFIX))
@@ -104,11 +104,11 @@ class CountRows:
         self._written: list[bytes] = []
 
     def forgot(self, columns: Slots) -> None:
-        """Note that columns are free: it is written with the next group."""
+        """Note freed columns: they are written with the next group."""
         self._forgotten.append(columns)
 
     def write(self, columns: Slots) -> None:
-        """Write columns that changed, and what was forgotten."""
+        """Write changed and freed columns."""
         if self._forgotten:
             totals = keys.totals_of(self._shard)
             totals.forgotten += sum(map(len, self._forgotten))
@@ -124,7 +124,7 @@ class CountRows:
             self._shard.delete(keys.segment_key(number))
 
     def committed(self) -> None:
-        """Let go of rows that are on disk: the part has what they say."""
+        """Drop committed rows from memory: the part has their counts."""
         for key in self._written:
             self._shard.let_go(key)
         self._written = []
@@ -136,9 +136,9 @@ class CountRows:
 
 
 def _rounds(blocks: Iterable[_Entry], segments: Iterable[_Entry], size: int) -> Rounds:
-    """Return the rounds that go on where rows of ``size`` columns end.
+    """Return the rounds that continue from the rows of ``size`` columns.
 
-    What a block says that was never written is in the segments, all of them.
+    The segments cover a block that was never written: all of them are there.
     """
     numbers = [number_of(key) for key, _ in segments]
     written = {number_of(key): row.stands for key, row in blocks if isinstance(row, CountsRow)}
@@ -148,7 +148,7 @@ def _rounds(blocks: Iterable[_Entry], segments: Iterable[_Entry], size: int) -> 
 
 
 class EvidenceEmitter:
-    """Gathers what is counted from `begin` on, a change for each verdict from `keep` on; and emits labels."""
+    """Gathers counts from `begin` on, which `keep` makes a change for each verdict; and emits labels."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
@@ -156,40 +156,40 @@ class EvidenceEmitter:
         self._kept: dict[int, list[Change]] = {}
 
     def take(self, shard: Rows) -> list[Change]:
-        """Return what was counted of a shard since the last call, and forget it."""
+        """Return and drop the changes of a shard since the last call."""
         return self._kept.pop(shard.partition, [])
 
     def begin(self) -> None:
-        """Forget what a sighting that failed half-way has gathered."""
+        """Discard the counts of a sighting that failed half-way."""
         self._gathered = {}
 
     def count(self, features: Iterable[str], verdict: Verdict, times: int = 1) -> None:
-        """Count features ``times`` over under a verdict; taken back, where negative."""
+        """Count features ``times`` times under a verdict; where negative, take counts back."""
         if verdict and times:
             found = self._gathered.setdefault(tuple(verdict.items()), {})
             for feature in features:
                 found[feature] = found.get(feature, 0) + times
 
     def change(self, verdict: Verdict, added: Iterable[str], removed: Iterable[str]) -> None:
-        """Count a judged page under what it is from now on, and no longer under what it was."""
+        """Count a judged page under the features ``added``, and no longer under those ``removed``."""
         self.count(added, verdict)
         self.count(removed, verdict, -1)
 
     def keep(self, shard: Rows) -> None:
-        """Keep what was gathered."""
+        """Keep the gathered counts as changes of a shard."""
         gathered, self._gathered = self._gathered, {}
         for verdict, found in gathered.items():
-            # In the order of their names: it numbers the slots, and sums are rounded by that.
+            # In the order of their names: it numbers the slots, which decides how sums round.
             features = sorted(name for name, times in found.items() if times)
             if features:
                 change = Change(features, dict(verdict), np.array([found[name] for name in features], INT32))
                 self._kept.setdefault(shard.partition, []).append(change)
 
     def label(self, shard: Rows, row: PageRow, verdict: Verdict) -> None:
-        """Tell the combiners what came of the inputs that a page was chosen by; a seed was not chosen.
+        """Emit labels for the combiners: a page's verdict with the inputs it was chosen by; none for a seed.
 
-        Choice and inputs come from no message, so that after a crash there may be fewer or more of them than
-        the first time. What else the message gives rise to must keep its origin: hence one for each predicate.
+        Choice and inputs come from no message, so that a replay after a crash may have fewer or more of them.
+        The other facts of the message must keep their origins, so each predicate takes one, emitted or not.
         """
         for predicate, holds in verdict.items():
             if row.seed or row.silent or row.choice is None or predicate not in row.inputs:
@@ -200,20 +200,20 @@ class EvidenceEmitter:
 
 
 def _chosen(choice: Choice, predicate: str) -> str:
-    """Return how a page came to be chosen, as a predicate sees it (`models.facts.Label`)."""
+    """Return how a page was chosen, as a predicate sees it (`models.facts.Label`)."""
     if predicate == FAILED:
-        return "selected"  # every choice goes by it
+        return "selected"  # every choice uses it
     if choice.predicate != predicate:
         return "other"
     return "explored" if choice.explored else "selected"
 
 
 class FrontierLedger:
-    """Adds up what ``partitions`` count, in the ledger of ``scorer``, which is told what changed.
+    """Sums the counts of ``partitions`` in the ledger of ``scorer``, which learns what changed.
 
-    This worker's own partitions count ``counted`` features at most, a feature once for each of them: beyond
-    that the rarest are forgotten, but for the base, links and regions. Of all features ``known`` are kept in
-    memory, and those that it counts: beyond that the rarest of the others are, until they are told again.
+    This worker's own partitions count at most ``counted`` features, a feature once for each of them: beyond
+    that the rarest are forgotten, except the base, links and regions. At most ``known`` features are kept in
+    memory, or all that it counts: beyond that the rarest of the others are forgotten until published again.
     """
 
     def __init__(self, scorer: Scorer, counted: int, known: int, partitions: int = 1) -> None:
@@ -224,7 +224,7 @@ class FrontierLedger:
         self._partitions = partitions
         self._parts: dict[int, Part] = {}
         self._rows: dict[int, CountRows] = {}
-        #: By own partition, which blocks others were told of as they do not stand any more.
+        #: By own partition, which blocks changed since they were published.
         self._due: dict[int, Mask] = {}
         self._told = (-1, -1)
 
@@ -232,7 +232,7 @@ class FrontierLedger:
 
     @property
     def share(self) -> float:
-        """The part of all partitions that is this worker's."""
+        """The share of all partitions that is this worker's."""
         return len(self._due) / self._partitions
 
     @property
@@ -241,13 +241,13 @@ class FrontierLedger:
         return sum(len(self._parts[partition]) for partition in self._due)
 
     def open(self, shard: Rows) -> None:
-        """Count in a partition, from what its rows have on; what was told of it is of no account."""
+        """Start counting in a partition from its rows; published counts of it are discarded."""
         part = Part(self._ledger)
         self._rows[shard.partition] = CountRows(shard, part)
         self.begin(shard.partition, part)
 
     def begin(self, partition: int, part: Part | None = None) -> None:
-        """Count in a partition, which has counted ``part`` so far."""
+        """Start counting in a partition from ``part``."""
         part = Part(self._ledger) if part is None else part
         part.begin()
         told = self._parts.pop(partition, None)
@@ -257,13 +257,13 @@ class FrontierLedger:
         self._learn(np.concatenate(changed))
 
     def close(self, partition: int) -> None:
-        """Count no longer in a partition: what it has counted is known until its next owner tells."""
+        """Stop counting in a partition: its counts are kept until its next owner publishes."""
         self._parts[partition].end()
         self._rows.pop(partition, None)
         del self._due[partition]
 
     def count(self, partition: int, changes: Sequence[Change]) -> None:
-        """Count what a group judged; its rows have it."""
+        """Count the changes of a group, and stage them in rows."""
         part = self._parts[partition]
         columns = part.count(changes)
         self._learn(part.slots(columns))
@@ -273,7 +273,7 @@ class FrontierLedger:
         self._change(partition, columns)
 
     def committed(self, partition: int) -> None:
-        """Note that the rows of a partition's last group are safe."""
+        """Note that the rows of a partition's last group are committed."""
         self._rows[partition].committed()
 
     def _change(self, partition: int, columns: Slots) -> None:
@@ -282,10 +282,10 @@ class FrontierLedger:
             due = self._due[partition] = np.concatenate((due, np.ones(blocks - len(due), np.bool_)))
         due[blocks_of(columns)] = True
 
-    # others
+    # other workers
 
     def hear(self, told: Interests) -> None:
-        """Apply what others tell; `ValueError` where counts are not as many as their names."""
+        """Apply what others publish; `ValueError` where a block has not as many names as columns."""
         for predicate, weighting in told.weightings.items():
             self._scorer.take(predicate, weighting)
         if told.prior:
@@ -305,7 +305,7 @@ class FrontierLedger:
         if len(columns) != len(cells.names):
             raise ValueError(f"{len(cells.names)} names of a block, expected {len(columns)}")
         if told.partition in self._due:
-            # Our own words, or those of an owner before us that come late: who starts would go by them.
+            # Our own block, or a late one of the owner before us: a worker that starts would rely on it.
             part = self._parts[told.partition]
             if told.size > part.size or not part.has(columns, cells):
                 due = self._due[told.partition]
@@ -316,10 +316,10 @@ class FrontierLedger:
         self._learn(np.concatenate((part.put(columns, cells), gone)))
 
     def tell(self, most: float) -> tuple[list[Block], int]:
-        """Return what others are to be told, and of how many columns it is: so many at most, or a block more.
+        """Return the blocks to publish, and how many columns they have: up to ``most``, or a block more.
 
-        That is nothing where there are no others. How many pages were judged comes first, as the budget of a
-        crawl with several frontiers waits for it; the other blocks have their turns.
+        Without other workers there are none. First come the blocks with the number of judged pages, as the
+        budget of a crawl with several frontiers waits for it; the other blocks take turns.
         """
         blocks: list[Block] = []
         told = 0
@@ -333,7 +333,7 @@ class FrontierLedger:
         return blocks, told
 
     def _places(self) -> list[tuple[int, int]]:
-        """Return the blocks that are due, on from where the last call ended."""
+        """Return the blocks that are due, from where the last call ended."""
         places = [
             (partition, number)
             for partition, due in sorted(self._due.items())
@@ -350,7 +350,7 @@ class FrontierLedger:
     # what is known
 
     def tell_all(self) -> None:
-        """Have the scorer learn all counts: it has a predicate more."""
+        """Have the scorer learn all counts: it has a new predicate."""
         self._learn(np.arange(self._ledger.size))
 
     def _learn(self, slots: Slots) -> None:
@@ -388,7 +388,7 @@ class FrontierLedger:
         return found
 
     def _rarest(self, number: int, among: Mask) -> tuple[Slots, Mask]:
-        """Return so many slots of those of fewest pages, and which of all these are."""
+        """Return the ``number`` slots ``among`` some that have the fewest pages, and their mask."""
         slots = self._ledger.rarest(number, among, always_kept)
         gone = np.zeros(self._ledger.size, np.bool_)
         gone[slots] = True

@@ -1,4 +1,4 @@
-"""The rows of linking pages and of their judged link targets, packed: they are the longest, or written most."""
+"""The rows of linking pages and of their judged targets, packed: they are the longest, or written most."""
 
 import msgspec
 
@@ -8,15 +8,14 @@ from scentline.models.url import IDENTIFIER_BYTES
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
-    """What is known of a linking page: its words and verdict, and its links to targets here.
+    """A linking page: its words and verdict, and its links to targets in this partition.
 
-    ``text`` are its distinct words, with spaces between. Of each link ``targets`` has the target's identifier,
-    one after the other, ``positions`` where it stands in the page, and ``said`` the distinct words in it,
-    around it and of the heading above it, with tabs between. Words are there where candidates are scored by
-    them. Packed so, a row is read in a quarter of the time that an object a link took, and takes half of the
-    memory.
+    ``text`` has its distinct words, separated by spaces. Of its links, ``targets`` has the identifiers of the
+    targets, concatenated, ``positions`` the positions in the page, and ``said`` the distinct words in each,
+    around it and of the heading above it, separated by tabs. Words are kept only where candidates are scored by
+    them. Packed, a row takes a quarter of the time to read, and half of the memory, of an object for each link.
 
-    ``linked`` is False until the page itself was told of. ``time`` is that of its verdict.
+    ``linked`` is False until the page itself is absorbed. ``time`` is that of its verdict.
     """
 
     url: str = ""
@@ -35,7 +34,7 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
         return frozenset(self.text.split())
 
     def add(self, target: bytes, position: int, said: str) -> None:
-        """Add a link, or put it in the place of an earlier one to the same target."""
+        """Add a link, or replace an earlier one to the same target."""
         place = place_in(self.targets, target)
         if place is None:
             self.targets += target
@@ -45,7 +44,7 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
             self.positions[place], self.said[place] = position, said
 
     def place(self, target: bytes) -> int:
-        """Return which of the links leads to a target; `KeyError` where none does."""
+        """Return the index of the link to a target; `KeyError` where there is none."""
         return place_of(self.targets, target)
 
     def words_at(self, place: int) -> LinkWords:
@@ -54,14 +53,14 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
 
 
 class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
-    """The judged targets of a linking page, anywhere, in the order in which their verdicts came.
+    """The judged targets of a linking page, in any partition, in the order in which their verdicts came.
 
-    ``targets`` are their identifiers, one after the other, ``positions`` those of the links, and ``kinds`` say
-    which of the distinct ``verdicts`` each has: few differ. ``revised`` counts how often a verdict became
-    another, the page's own included, or the page's links more.
+    ``targets`` has their identifiers, concatenated, ``positions`` those of the links, and ``kinds`` the index
+    of each verdict in the distinct ``verdicts``: few differ. ``revised`` counts changes of these verdicts, and of
+    the page's own verdict, words or links.
 
-    It is a row of its own because it changes with each of these verdicts, and `ParentRow`, which is long, does
-    not; and packed because it is written with each of them.
+    It is a separate row because each of these verdicts changes it, but not `ParentRow`, which is long; and
+    packed because it is written with each of them.
     """
 
     targets: bytes = b""
@@ -72,7 +71,7 @@ class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
 
     @property
     def noted(self) -> int:
-        """What grows with each change."""
+        """A number that grows with each change."""
         return len(self.positions) + self.revised
 
     @property
@@ -82,9 +81,9 @@ class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
         return dict(zip(identifiers_in(self.targets), verdicts, strict=True))
 
     def note(self, target: bytes, verdict: Verdict, position: int) -> bool:
-        """Note the verdict on a target as it stands; return whether that is new.
+        """Note the current verdict on a target; return whether it is new.
 
-        Raises `ValueError` where ``target`` is no identifier.
+        Raises `ValueError` where ``target`` is not an identifier.
         """
         if len(target) != IDENTIFIER_BYTES:
             raise ValueError(f"an identifier of {len(target)} bytes, expected {IDENTIFIER_BYTES}")
@@ -107,7 +106,7 @@ class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
 
 
 def place_in(identifiers: bytes, page: bytes) -> int | None:
-    """Return which of some identifiers, one after the other, is that of a page; None where none is.
+    """Return the index of a page in concatenated identifiers; None where it is not among them.
 
     >>> place_in(b"abcdefghijkl" b"mnopqrstuvwx", b"mnopqrstuvwx")
     1
@@ -119,7 +118,7 @@ def place_in(identifiers: bytes, page: bytes) -> int | None:
 
 
 def place_of(identifiers: bytes, page: bytes) -> int:
-    """Return which of some identifiers is that of a page; `KeyError` where none is."""
+    """Return the index of a page in concatenated identifiers; `KeyError` where it is not among them."""
     place = place_in(identifiers, page)
     if place is None:
         raise KeyError(page)
@@ -127,7 +126,7 @@ def place_of(identifiers: bytes, page: bytes) -> int:
 
 
 def identifiers_in(identifiers: bytes) -> list[bytes]:
-    """Return identifiers that lie one after the other."""
+    """Return concatenated identifiers as a list."""
     return [
         identifiers[begin : begin + IDENTIFIER_BYTES] for begin in range(0, len(identifiers), IDENTIFIER_BYTES)
     ]

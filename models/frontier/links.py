@@ -1,4 +1,4 @@
-"""The rows of linking pages: what links say of their targets, and what is told of verdicts at either end.
+"""The rows of linking pages: the evidence that links give about their targets, by the verdicts at both ends.
 
 Counts are functions of the set of judged pages: when a page is judged after one of its link targets, the
 target's evidence is corrected.
@@ -31,9 +31,9 @@ from scentline.models.url import IDENTIFIER_BYTES, host, identifier, prefixes_of
 
 
 class Links:
-    """Keeps linking pages, ``bound`` of them for each target; ``depths`` is told of their links.
+    """Keeps linking pages, at most ``bound`` for each target; ``depths`` absorbs their links.
 
-    Their words, and those of their links, are kept where ``wordy``: where candidates are scored by them.
+    ``wordy`` keeps the words of pages and links: candidates are scored by them.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Links:
         self._bound = bound
         self._depths = depths
         self._wordy = wordy
-        #: By partition, the linking pages whose link targets' verdicts, or own, came or grew.
+        #: By partition, the linking pages whose verdict, words, links, or targets' verdicts changed.
         self.noted: defaultdict[int, set[bytes]] = defaultdict(set)
 
     # links of a judged page
 
     def linked(self, shard: Rows, sighting: Linked) -> None:
-        """Absorb a judged page and its links to this partition, once; of one judged again what is new."""
+        """Absorb a judged page and its links to this partition, once; of one judged again, what changed."""
         parent = parent_of(shard, sighting.page)
         if parent.linked:
             if sighting.visit == "again":
@@ -78,9 +78,9 @@ class Links:
             self._depths.linked(shard, sighting, filter(None, rows))
 
     def _linked_again(self, shard: Rows, sighting: Linked, parent: ParentRow) -> None:
-        """Apply what is new of a linking page: verdict, words, and links that are added to those known.
+        """Apply what a revisit of a linking page changed: its verdict, its words, and added links.
 
-        A link that was seen stays: its target was linked to, whatever the page has become.
+        A known link stays, even if the page no longer has it.
         """
         if sighting.time > parent.time:
             parent.time = sighting.time
@@ -107,7 +107,7 @@ class Links:
                     self._evidence.count(link_features(old), answer, -1)
 
     def _count_verdict(self, shard: Rows, page: bytes, row: PageRow, verdict: Verdict) -> None:
-        """Count a link by the verdict on its page, or by what that adds."""
+        """Count a link by the verdict on its page, or by the new part of it."""
         _count_link(row, verdict)
         self._pages.keep(shard, PAGE_PREFIX + page, row)
         answer = self._teaching(row)
@@ -115,7 +115,7 @@ class Links:
             self._evidence.count(link_features(verdict), answer)
 
     def _reword(self, shard: Rows, name: bytes, parent: ParentRow, text: str) -> None:
-        """Change the words of a linking page; where they count, its judged targets are counted again."""
+        """Change the words of a linking page; where they count, recount its judged targets."""
         kept = []
         if self._lessons.links:
             found = self._targets(shard, parent)
@@ -129,7 +129,7 @@ class Links:
                 self._evidence.change(answer, after - before, before - after)
 
     def _tell_of_targets(self, shard: Rows, sighting: Linked, parent: ParentRow) -> None:
-        """Tell partitions to which the page has come to link of its judged targets here."""
+        """Emit the page's judged targets here to the partitions that it newly links to."""
         added = [partition for partition in sighting.partitions if partition not in parent.partitions]
         if not added:
             return
@@ -148,13 +148,13 @@ class Links:
         return [(page, row) for page, row in found if isinstance(row, PageRow)]
 
     def _teaching(self, row: PageRow) -> Verdict | None:
-        """Return what a link target was answered with, where that teaches anything of links to it."""
+        """Return the answer for a link target, None where it teaches nothing about links to it."""
         if row.silent or not self._lessons.counts_links:
             return None
         return self._lessons.answer(row.verdict, failed=row.failed)
 
     def _note_revised(self, shard: Rows, name: bytes) -> None:
-        """Note that a linking page's verdict, words or links became others."""
+        """Note that a linking page's verdict, words or links changed."""
         children = children_of(shard, name)
         children.revised += 1
         shard.put(CHILDREN_PREFIX + name, children)
@@ -163,7 +163,7 @@ class Links:
     def _in_link(
         self, shard: Rows, sighting: Linked, parent: ParentRow, found: Link, native: tuple[str, ...]
     ) -> PageRow | None:
-        """Note one link; return the row of its target, None for that of the page itself.
+        """Note one link; return the row of its target, None for a link to the page itself.
 
         URLs of the page's own host begin with one of ``native``.
         """
@@ -192,7 +192,7 @@ class Links:
         return "\t".join(map(" ".join, LinkWords.of(found))) if self._wordy else ""
 
     def rejudged(self, shard: Rows, sighting: Linked) -> None:
-        """Apply what predicates that came later say of a linking page as it was judged."""
+        """Apply the verdict of later predicates on a kept linking page."""
         name = sighting.page
         parent = parent_of(shard, name)
         verdict = unknown(sighting.verdict, parent.verdict)
@@ -205,7 +205,7 @@ class Links:
             self._count_verdict(shard, page, row, verdict)
 
     def _correct(self, shard: Rows, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict) -> None:
-        """Correct what a judged page is counted under, where a linking page came to be kept that counts."""
+        """Correct what a judged page is counted under, where the kept in-links that count changed."""
         most = self._lessons.in_links
         old, new = before[:most], row.parents[:most]
         if old == new or row.silent:
@@ -222,15 +222,15 @@ class Links:
     # the verdict on a link target
 
     def features(self, shard: Rows, row: PageRow) -> frozenset[str]:
-        """Return what its kept in-links have a judged page counted under."""
+        """Return the features that its kept in-links add to a judged page."""
         page = identifier(row.url)
         names = row.parents[: self._lessons.in_links]
         return self._lessons.of_links([self._link_from(shard, name, page) for name in names])
 
     def judged(self, shard: Rows, row: PageRow, verdict: Verdict) -> None:
-        """Count the links to a judged page by ``verdict``, and note what it was answered with beside them.
+        """Count the links to a judged page by ``verdict``, and note its answer with its linking pages.
 
-        Where links do not count, no page is worth more or less by its siblings either.
+        Where links do not count, siblings do not count either.
         """
         answer = self._lessons.answer(row.verdict, failed=row.failed)
         if answer is None or not self._lessons.counts_links:
@@ -248,7 +248,7 @@ class Links:
         self._pages.touch(shard, near)
 
     def count(self, row: PageRow, verdict: Verdict, times: int = 1) -> None:
-        """Count the links to a page by the verdicts at both ends, or take them back, where links count."""
+        """Count the links to a page by the verdicts at both ends, if links count; -1 takes them back."""
         if not self._lessons.counts_links:
             return
         for predicate, (links, satisfying) in row.links.items():
@@ -258,7 +258,7 @@ class Links:
     def _register(
         self, shard: Rows, name: bytes, parent: ParentRow, child: bytes, verdict: Verdict, position: int
     ) -> None:
-        """Note a judged link target with its linking page, here and wherever that page has targets."""
+        """Note a judged target with its linking page, here and in all partitions with targets of the page."""
         if not self._note(shard, name, child, verdict, position):
             return
         for partition in parent.partitions:
@@ -291,7 +291,7 @@ def _count_link(row: PageRow, verdict: Verdict, times: int = 1) -> None:
 
 
 def _near(parent: ParentRow, own: int | None, position: int, most: int) -> list[bytes]:
-    """Return the targets of links near a position, but for the one in the place ``own``."""
+    """Return at most ``most`` targets of links near a position, except the one at the index ``own``."""
     positions = enumerate(parent.positions)
     near = [place for place, other in positions if abs(other - position) <= NEAR and place != own]
     return [parent.targets[IDENTIFIER_BYTES * place :][:IDENTIFIER_BYTES] for place in near[:most]]
