@@ -1,1 +1,1 @@
-"""The frontier: what is known of every URL, and which one is fetched next."""
+"""The frontier: the state of every known URL, and the choice of the next to fetch."""

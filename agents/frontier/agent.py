@@ -139,7 +139,7 @@ class FrontierAgent(Handler[FrontierRow]):
         return self.core.rest(now, ordered=bool(ordered))
 
     def expect(self, order: FetchOrder) -> None:
-        """Note an order that was sent, but is missing in its row as the process died."""
+        """Note an order that was sent, but not stored in its row before the process died."""
         self.core.expect(order, self.runtime.clock())
 
     # publishing

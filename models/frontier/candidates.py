@@ -352,7 +352,7 @@ class Candidates:
             self._reprice([url for url in self.queues[predicate].best(count) if url not in self._fresh])
 
     def _fairest(self, queue: CandidateQueue, best: str, now: float, price: float) -> str | None:
-        """Return the best fair candidate, scored again; None if none is worth its price, or to wait for one."""
+        """Return the best fair candidate, scored again; None to wait, or where none is worth its price."""
         for _ in range(FAIR_TRIES):
             url = self.fairness.choose(queue, best, now, price)
             if url is None:

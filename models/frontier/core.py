@@ -310,7 +310,7 @@ class Frontier:
         candidates.sweep.begin()
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Note an order that was sent, but is missing in its row as the process died."""
+        """Note an order that was sent, but not stored in its row before the process died."""
         self.leases.expect(order, now)
 
     # standing

@@ -92,7 +92,7 @@ class Visiting(ABC, Generic[Row]):
         self._candidates.flights.fly(row.url, flight)
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Note a visit whose order was sent, but is missing in its row as the process died."""
+        """Note a visit whose order was sent, but not stored in its row before the process died."""
         found = self._find(order.url)
         if found is not None and found[1].orders < order.order and order.lease > now:
             self._lease(*found, order.order, order.lease, now)
@@ -142,7 +142,7 @@ class Leases:
         self._tally.orders[choice.predicate, by] += 1
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Note an order that was sent, but is missing in its row as the process died."""
+        """Note an order that was sent, but not stored in its row before the process died."""
         if order.visit != "first":
             if order.visit in self._visiting:
                 self._visiting[order.visit].expect(order, now)

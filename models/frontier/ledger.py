@@ -285,7 +285,7 @@ class FrontierLedger:
     # other workers
 
     def hear(self, told: Interests) -> None:
-        """Apply what others publish; `ValueError` where a block has not as many names as columns."""
+        """Apply what others publish; `ValueError` where a block's names and columns differ in number."""
         for predicate, weighting in told.weightings.items():
             self._scorer.take(predicate, weighting)
         if told.prior:

@@ -13,7 +13,8 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
     ``text`` has its distinct words, separated by spaces. Of its links, ``targets`` has the identifiers of the
     targets, concatenated, ``positions`` the positions in the page, and ``said`` the distinct words in each,
     around it and of the heading above it, separated by tabs. Words are kept only where candidates are scored by
-    them. Packed, a row takes a quarter of the time to read, and half of the memory, of an object for each link.
+    them. Compared with an object for each link, a packed row takes a quarter of the time to read, and half of
+    the memory.
 
     ``linked`` is False until the page itself is absorbed. ``time`` is that of its verdict.
     """
@@ -56,8 +57,8 @@ class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
     """The judged targets of a linking page, in any partition, in the order in which their verdicts came.
 
     ``targets`` has their identifiers, concatenated, ``positions`` those of the links, and ``kinds`` the index
-    of each verdict in the distinct ``verdicts``: few differ. ``revised`` counts changes of these verdicts, and of
-    the page's own verdict, words or links.
+    of each verdict in the distinct ``verdicts``: few differ. ``revised`` counts changes of these verdicts, and
+    of the page's own verdict, words or links.
 
     It is a separate row because each of these verdicts changes it, but not `ParentRow`, which is long; and
     packed because it is written with each of them.
