@@ -28,7 +28,7 @@ TOLERATED_FAILURES = 3
 class HostState(msgspec.Struct, array_like=True):
     """The politeness state of a host: a function of its answers, in their order.
 
-    ``asked`` is the start of the last answered request, ``elapsed`` the usual response time: a geometric moving
+    ``asked`` is the start of the last answered request, ``elapsed`` the usual response time: a moving geometric
     mean, which one slow page hardly moves. ``delay`` is the Crawl-delay of its robots.txt. ``wait`` is the last
     back-off, 0 once forgiven, and ``until`` its end; ``failures`` counts the consecutive ones. ``server`` is
     the address of the host, empty where unknown. ``retry_after`` is the end of the last Retry-After, 0 without

@@ -291,7 +291,7 @@ class HostCounts:
         self._left, self._whole = [], None
 
     def told(self) -> tuple[int, dict[str, int], float | None, float]:
-        """Return the ready hosts, the waiting ones by reason, when the first opens, and the part examined."""
+        """Return the ready hosts, waiting ones by reason, when the first is ready, and the part examined."""
         counts = self._whole or self._open
         if not counts.looked_at:
             return 0, {}, None, 1.0

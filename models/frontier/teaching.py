@@ -1,8 +1,8 @@
-"""What is counted of answers, and of what users did with pages.
+"""The counts of answers, and of what users did with pages.
 
-Pages that came are counted by their verdicts, beside requests that brought none. Counts are functions of the
-sets of judged pages and of accesses: when an access or a verdict changes what the crowd says of a page that is
-judged already, its evidence is corrected.
+Fetched pages are counted by their verdicts, beside requests that brought none. Counts are functions of the sets
+of judged pages and of accesses: when an access or a verdict changes the crowd's features of a page judged
+before, its evidence is corrected.
 """
 
 from bisect import bisect
@@ -24,7 +24,7 @@ from scentline.models.policy.scoring import pages_beside, signers
 from scentline.models.settings import FrontierSettings
 from scentline.models.url import identifier
 
-#: Candidates at most that one verdict has scored again because users visited both.
+#: Most candidates that one verdict has rescored because users visited both.
 BESIDE_AT_MOST = 30
 
 
@@ -38,11 +38,11 @@ class Crowd:
         self._evidence = evidence
         self._lessons = lessons
         self._settings = settings
-        #: By partition, the pages whose judged neighbours became others, or the verdicts on these.
+        #: By partition, the pages with a change of judged neighbours or of the verdicts on these.
         self.noted: defaultdict[int, set[bytes]] = defaultdict(set)
 
     def features(self, shard: Rows, row: PageRow) -> frozenset[str]:
-        """Return what the crowd has a page counted under; nothing before there is an answer that teaches."""
+        """Return the crowd's features of a page; none before an answer that teaches."""
         return self._of_visitors(row) | self._of_others(shard, row)
 
     def _of_visitors(self, row: PageRow) -> frozenset[str]:
@@ -51,7 +51,7 @@ class Crowd:
         return self._lessons.of_crowd(row.visitors, (), ())
 
     def _of_others(self, shard: Rows, row: PageRow) -> frozenset[str]:
-        """Return what judged pages that lie together with a page have it counted under."""
+        """Return a page's features by the judged pages that users visited near it."""
         counts = self._lessons.counts_crowd and row.together
         if not counts or self._lessons.answer(row.verdict, failed=row.failed) is None:
             return NOTHING
@@ -69,7 +69,7 @@ class Crowd:
     # accesses
 
     def visited(self, shard: Rows, sighting: Visited) -> None:
-        """Absorb an access; one step from a user counts as one link from a seed."""
+        """Apply an access; one step from a user counts as one link from a seed."""
         key, row = self._pages.find(shard, sighting.url, 1)
         before = self._of_visitors(row)
         row.visits += 1
@@ -79,9 +79,9 @@ class Crowd:
         self._recount(row, before, self._of_visitors(row))
 
     def together(self, shard: Rows, sighting: Together) -> None:
-        """Apply what changed between a page and others that users visited near it.
+        """Apply the changes between a page and others that users visited near it.
 
-        A candidate is scored again where any of these is judged: the others say nothing of it.
+        A candidate is rescored where any of these is judged: the others say nothing of it.
         """
         key, row = self._pages.find(shard, sighting.url, 1)
         page = identifier(sighting.url)
@@ -99,10 +99,10 @@ class Crowd:
         self._recount(row, before, self._of_others(shard, row))
 
     def _put_beside(self, shard: Rows, row: PageRow, page: bytes, beside: Beside) -> bool:
-        """Note what changed between a page and another, and keep those of lowest rank, in its order.
+        """Apply the change between a page and another; keep those of lowest rank, in order of rank.
 
-        One that is displaced never comes back, because those that displaced it stay: what was known of it may
-        be forgotten. Return whether one of them is judged.
+        A displaced page never comes back, because those that displaced it stay, so it is forgotten. Return
+        whether the other page or the displaced one is judged.
         """
         found = beside_of(shard, beside.other)
         judged = found.verdict is not None
@@ -132,7 +132,7 @@ class Crowd:
     # verdicts
 
     def judged(self, shard: Rows, row: PageRow, words: tuple[str, ...]) -> None:
-        """Tell a page's verdict, as it stands, to wherever pages lie together with it."""
+        """Send a page's current verdict to the partitions of the pages that users visited near it."""
         if not self._lessons.counts_crowd or row.verdict is None:
             return
         met = Neighbour(identifier(row.url), row.verdict, words[:WORDS] if self._lessons.users else ())
@@ -142,7 +142,7 @@ class Crowd:
         self.met(shard, met)
 
     def _tell(self, shard: Rows, row: PageRow, page: bytes, partition: int) -> None:
-        """Note that pages of a partition lie together with a page, and tell it of a verdict there is."""
+        """Add a partition of pages near a page, and send it the page's verdict, if any."""
         if partition in row.told:
             return
         row.told.append(partition)
@@ -150,12 +150,12 @@ class Crowd:
             shard.emit(SIGHTINGS, partition, Neighbour(page, row.verdict, beside_of(shard, page).words))
 
     def met(self, shard: Rows, sighting: Neighbour) -> None:
-        """Absorb the verdict on a page as it stands: it concerns all that lie together with it."""
+        """Apply the current verdict on a page to all pages that users visited near it."""
         found = beside_of(shard, sighting.page)
         if found.verdict == sighting.verdict and found.words == sighting.words:
             return
         rows = list(self._beside(shard, found))
-        # But for its words, a page that satisfies nothing says nothing of those beside it.
+        # A page that satisfies no predicate says nothing of those beside it, except by its words.
         holds = any(sighting.verdict.values()) or any((found.verdict or {}).values())
         before = [self._of_others(shard, row) for row in rows] if holds or self._lessons.users else []
         found.verdict = sighting.verdict
@@ -176,22 +176,21 @@ class Crowd:
 
 
 class Said(NamedTuple):
-    """What a page says: its distinct words and what it is about, where that counts."""
+    """A page's content as counted: its distinct words and, where that counts, its subject."""
 
     words: tuple[str, ...] = ()
     subject: str = ""
 
 
 class Teaching:
-    """Counts answers: verdicts on pages under all that they teach of, and requests that brought no page.
+    """Counts answers: verdicts on pages under all their features, and requests that brought no page.
 
-    A request is an order of a page that its site was asked for. What robots.txt, an address or a limit of our
-    own forbids before that is none, nor is an order whose lease ran out without an answer, nor a revisit.
+    An order counts as a request if the page was requested from its site. One that robots.txt, an address or a
+    limit of our own forbids before that does not, nor does one whose lease expired, nor a revisit.
 
     Every request counts under the base, in the verdict on `FAILED`. A URL counts under its features once, by
-    the last answer: by the page that came, or by what it came to in the end. Should a page come all the same,
-    of a request that was given up, that is taken back. So all these counts are functions of what was answered,
-    and of the verdicts as they stand.
+    its page or by its final failure. If a page arrives after all, of a request that was given up, that failure
+    is subtracted again. So all these counts are functions of the answers and of the current verdicts.
     """
 
     def __init__(
@@ -204,7 +203,7 @@ class Teaching:
         self._crowd = crowd
 
     def teach(self, shard: Rows, row: PageRow, verdict: Verdict, said: Said) -> None:
-        """Count a verdict on a page, or what a later one adds to it, and tell it to whom it concerns."""
+        """Count a verdict on a page, or what a later one adds, and send it to the pages that it concerns."""
         self._pages.count_verdict(shard, {name: holds for name, holds in verdict.items() if name != FAILED})
         features = self._features(row.url, said) | self._beside(shard, row)
         self._evidence.count({BASE} if row.silent else features, verdict)
@@ -212,9 +211,9 @@ class Teaching:
         self._crowd.judged(shard, row, said.words)
 
     def teach_again(self, shard: Rows, row: PageRow, verdict: Verdict, before: Said, said: Said) -> None:
-        """Take back what a page was counted under, and count it by another verdict and what it says now.
+        """Replace the counts of a page by those of another verdict and its present content.
 
-        Every count is linear in the verdict at hand. That a page came stays as it is.
+        Every count is linear in its verdict. The page stays counted as fetched.
         """
         beside = self._beside(shard, row)
         old = self._answer(row)
@@ -244,7 +243,7 @@ class Teaching:
     # requests
 
     def came(self, shard: Rows, row: PageRow) -> None:
-        """Count a request that brought a page; what its URL taught as one that failed is taken back."""
+        """Count a request that brought a page; an earlier failure of its URL is subtracted again."""
         self._pages.count_request(shard, row)
         answer = self._lessons.answer(None, failed=row.failed)
         if answer is not None and not row.silent:
@@ -253,12 +252,12 @@ class Teaching:
         row.failed = False
 
     def failed(self, shard: Rows, row: PageRow) -> None:
-        """Count a request that brought no page: under the base alone, as the URL may be asked for again."""
+        """Count a request that brought no page: under the base alone, as the URL may be retried."""
         self._pages.count_request(shard, row)
         self._evidence.count((BASE,), {FAILED: True})
 
     def ended(self, shard: Rows, row: PageRow, *, silent: bool) -> None:
-        """Have a URL teach that its last request failed, unless it is ``silent``."""
+        """Count the final failure of a URL, under its features unless it is ``silent``."""
         row.failed, row.silent = True, silent
         answer = self._lessons.answer(None, failed=True)
         if answer is None:
@@ -269,5 +268,5 @@ class Teaching:
         self._links.judged(shard, row, answer)
 
     def _without_page(self, shard: Rows, row: PageRow) -> Iterable[str]:
-        """Return what a URL that brought no page is counted under, but for the base."""
+        """Return the features of a URL that brought no page, without the base."""
         return (self._features(row.url, Said()) - {BASE}) | self._beside(shard, row)

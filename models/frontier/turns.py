@@ -1,8 +1,8 @@
-"""Whose turn it is to have a page fetched, weighted-fair between predicates, and how many may be in flight.
+"""Which predicate has the next fetch, by weighted-fair turns, and how many pages may be in flight.
 
-What is scarce decides on how many. A page in flight is chosen without the verdicts of the others. Where pages
-are scarce that costs hits, so only a share of the pages judged may be. Where time is scarce every second of a
-host that goes by unused costs hits, so all hosts may be asked at once, as long as this machine keeps up.
+A page in flight was chosen without the verdicts on the others in flight. Where pages are scarce that costs
+hits, so the window is a share of the pages judged. Where time is scarce every unused second of a host costs
+hits, so all hosts may have fetches in flight at once, as long as this machine keeps up.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Protocol, TypeAlias
 
-# Lags are sums of many small numbers: one that is zero but for rounding counts as zero.
+# Lags are sums of many small numbers: one that differs from zero by rounding only counts as zero.
 _ROUNDING = 1e-9
 
 
@@ -22,15 +22,15 @@ def check_share(name: str, share: float) -> None:
 
 
 class FairShare:
-    """Who is next, so that fetches follow the shares at all times, not only in the long run.
+    """Chooses the next name so that fetches follow the shares at all times, not only in the long run.
 
-    Each name has a lag: the fetches owed to it less those it got. Each fetch is owed to the names that were
-    eligible for it, by their shares. Next is, among the names that are owed no less than nothing, the one
-    whose next fetch is due first (earliest eligible virtual deadline first, Stoica and Abdel-Wahab 1995).
-    With everybody eligible each name is then always within one fetch of its share, whatever the shares;
-    plain stride scheduling would let one large share run ahead of many small ones by half of their number.
+    Each name has a lag: the fetches owed to it minus those it got. Each fetch is owed to the names that were
+    eligible for it, by their shares. Among the names with no negative lag, the one whose next fetch is due
+    first is next (earliest eligible virtual deadline first, Stoica and Abdel-Wahab 1995). While all names are
+    eligible, each is always within one fetch of its share, whatever the shares; plain stride scheduling would
+    let one large share run ahead of many small ones by half of their number.
 
-    A name is owed nothing for fetches it was not eligible for, so that who joins late or had no candidates
+    A name is owed nothing for fetches it was not eligible for, so a name that joins late or had no candidates
     neither starves the others nor catches up.
 
     >>> fair = FairShare({"science": 2.0, "music": 1.0})
@@ -50,13 +50,13 @@ class FairShare:
         self._competing = list(self._shares)
 
     def set_share(self, name: str, share: float) -> None:
-        """Add a name, or change its share, from now on; ValueError when it is not positive and finite."""
+        """Add a name or change its share from now on; ValueError when it is not positive and finite."""
         check_share(name, share)
         self._shares[name] = share
         self._lags.setdefault(name, 0.0)
 
     def remove(self, name: str) -> None:
-        """Forget a name, if it is known; what it was owed or owes is spread over the others."""
+        """Forget a name, if it is known; its lag is spread over the others."""
         if name not in self._shares:
             return
         del self._shares[name]
@@ -65,7 +65,7 @@ class FairShare:
         self._owe(lag, list(self._shares))
 
     def next(self, eligible: Collection[str]) -> str | None:
-        """Return who is to get the next fetch among those eligible; None when none of them is known."""
+        """Return the eligible name that gets the next fetch; None when none of them is known."""
         self._competing = [name for name in self._shares if name in eligible]
         if not self._competing:
             return None
@@ -74,7 +74,7 @@ class FairShare:
         return min(owed or self._competing, key=lambda name: (1.0 - lags[name]) / self._shares[name])
 
     def charge(self, name: str) -> None:
-        """Count one fetch for a name, owed to those that were eligible at the last ``next`` and to it.
+        """Count one fetch for a name, owed to it and to the names eligible at the last ``next``.
 
         KeyError when the name is not known.
         """
@@ -95,39 +95,39 @@ Prospects: TypeAlias = Mapping[str, float]
 
 
 class Offers(Protocol):
-    """What predicates have to offer for a turn."""
+    """The candidates that predicates offer for a turn."""
 
     def chance(self, name: str) -> float | None:
-        """Return a predicate's chance of a hit by its best candidate, as last scored; None without one."""
+        """Return the chance that a predicate's best candidate is a hit, as last scored; None without one."""
 
     def head(self, name: str) -> Prospects:
-        """Return what the candidate that `chance` was told of promises to all, as last scored."""
+        """Return the chances of the candidate behind `chance` for all predicates, as last scored."""
 
     def best(self, name: str) -> Prospects:
-        """Return what a predicate's best candidate promises to all, by all that was learned."""
+        """Return the chances of a predicate's best candidate for all predicates, scored now."""
 
 
-#: Turns over which hits are remembered: each one before counts that much less.
+#: Turns over which hits are remembered: each turn multiplies them by 1 - 1 / MEMORY.
 MEMORY = 1_000
-#: Hits that every predicate is taken to have had: where there is hardly one to find, few turns go to looking.
+#: Prior hits of every predicate, so that few turns go to one with hardly a hit to find.
 PRIOR_HITS = 0.25
-#: Hits of its own fetches, come and expected, that every predicate is taken to have had; and over how many hits
-#: expected both are remembered.
+#: Prior hits of every predicate's own fetches, actual and expected; and the number of expected hits at which
+#: both are halved.
 PRIOR_OWN = 1.0
 OWN_MEMORY = 400
 #: Share of the turns that goes by the shares alone.
 EVEN = 0.3
-#: Predicates whose best candidates are looked at for one turn.
+#: Predicates whose best candidates are examined for one turn.
 LEADERS = 8
-#: The smallest part of what a candidate is worth that is told.
+#: The smallest part of a candidate's worth that is reported.
 LEAST_PART = 0.01
-#: Whose turns go by worth, among those that have turns by share: no predicate's name.
+#: The name for turns by worth, among the predicates with turns by share: not a predicate's name.
 _BY_WORTH = ""
 
 
 @dataclass(slots=True)
 class _Standing:
-    """A predicate's share, its hits lately, and how many of its own fetches' hits came and were expected."""
+    """A predicate's share, its recent hits, and the actual and the expected hits of its own fetches."""
 
     share: float
     hits: float = 0.0
@@ -136,25 +136,25 @@ class _Standing:
 
     @property
     def belief(self) -> float:
-        """How many hits come where one is expected."""
+        """Actual hits per expected hit."""
         return self.came / self.expected
 
 
 class ProportionalTurns:
-    """Chooses the page of the greatest sum, over predicates, of share times the chance of a hit by hits lately.
+    """Chooses the page with the greatest sum over predicates of share * chance of a hit / recent hits.
 
-    Each such choice climbs the sum of share times the logarithm of hits, the objective of proportional fairness
-    (Kelly, Maulloo and Tan 1998), as a proportionally fair scheduler does with rates for chances. A page may
-    count for several predicates, and whoever finds much gives way; with steady chances everybody gets turns by
+    Each such choice climbs the sum of share * log(hits), the objective of proportional fairness (Kelly, Maulloo
+    and Tan 1998), as a proportionally fair scheduler does with rates for chances. A page may count for several
+    predicates, and a predicate with many hits gives way; with steady chances every predicate gets turns by its
     share, however rare its hits.
 
-    A turn counts as the part of a hit that it promises, whatever comes of it: who promises too much gets no
-    more turns by that, and is believed less from then on. Hits that come of others' turns count whole. A
-    predicate that joins, or had no candidates, is taken to have had what makes it worth as much as the best: it
+    A turn counts as the part of a hit that it promises, whatever its result: a predicate that promises too much
+    gets no more turns for it, and is believed less from then on. Hits from others' turns count in full. A
+    predicate that joins, or had no candidates, starts with the hits that make it worth as much as the best: it
     neither waits nor catches up.
 
-    ``even`` of the turns go by the shares alone: a predicate that has found nothing yet has chances that look
-    worse than they are, and might never find anything.
+    The share ``even`` of the turns goes by the shares alone: a predicate without hits yet underrates its
+    chances, and might never find any.
     """
 
     def __init__(self, even: float = EVEN) -> None:
@@ -162,11 +162,11 @@ class ProportionalTurns:
         self._fair = FairShare({_BY_WORTH: 1.0 - even} if even < 1 else {})
         self._turn = _BY_WORTH
         self._standings: dict[str, _Standing] = {}
-        #: The chances by which each competed for the latest turn.
+        #: The chances with which predicates competed for the latest turn.
         self._competing: dict[str, float] = {}
 
     def set_share(self, name: str, share: float) -> None:
-        """Add a predicate, or change its share; ValueError when it is not positive and finite."""
+        """Add a predicate or change its share; ValueError when it is not positive and finite."""
         check_share(name, share)
         if name in self._standings:
             self._standings[name].share = share
@@ -187,7 +187,7 @@ class ProportionalTurns:
             self._fair.set_share(name, self._even * standing.share / total)
 
     def brought(self, verdict: Mapping[str, bool], own: str | None) -> None:
-        """Count a judged page's hits; ``own`` is whose turn brought it, None for nobody's."""
+        """Count a judged page's hits; ``own`` is the predicate whose turn brought it, if any."""
         for name, hit in verdict.items():
             if hit and name in self._standings:
                 standing = self._standings[name]
@@ -197,7 +197,7 @@ class ProportionalTurns:
                     standing.hits += 1
 
     def next(self, eligible: Collection[str], offers: Offers) -> str | None:
-        """Return who has the next turn among those eligible; None when none of them has a candidate."""
+        """Return the eligible predicate that has the next turn; None when none has a candidate."""
         names = [name for name in self._standings if name in eligible]
         if len(names) < 2:
             self._competing = {}
@@ -211,7 +211,7 @@ class ProportionalTurns:
         return self._leading({name: self._worth(offers.head(name)) for name in leaders}, offers)
 
     def _leading(self, worths: dict[str, float], offers: Offers) -> str | None:
-        """Return whose best candidate is worth most, by all that was learned."""
+        """Return the predicate whose best candidate, scored now, is worth most."""
         looked: set[str] = set()
         while worths:
             name = max(worths, key=worths.__getitem__)
@@ -227,7 +227,7 @@ class ProportionalTurns:
         return None
 
     def charge(self, name: str) -> None:
-        """Count one turn taken: the hits of all that competed for it fade, and it has what it promised."""
+        """Count a turn: the hits of all its competitors fade, and ``name`` gets the hits that it promised."""
         if self._competing:
             self._fair.charge(self._turn)
         for other, chance in self._competing.items():
@@ -241,7 +241,7 @@ class ProportionalTurns:
                     standing.expected /= 2
 
     def parts(self, prospects: Prospects) -> dict[str, float]:
-        """Return predicates' parts of what a candidate is worth, but the smallest."""
+        """Return the predicates' parts of a candidate's worth, without the smallest."""
         whole = self._worth(prospects)
         if len(self._standings) < 2 or not whole:
             return {}
@@ -251,7 +251,7 @@ class ProportionalTurns:
         return {name: part for name, part in parts.items() if part >= LEAST_PART}
 
     def _compete(self, chances: dict[str, float]) -> None:
-        """Raise the hits of those that did not compete last: they are worth no more than the best."""
+        """Raise the hits of those that did not compete last, so that they are worth no more than the best."""
         before = [name for name in chances if name in self._competing]
         best = max((self._term(name, chances[name]) for name in before), default=0.0)
         for name in chances.keys() - self._competing.keys():
@@ -269,16 +269,16 @@ class ProportionalTurns:
         return standing.share * standing.belief * chance / (PRIOR_HITS + standing.hits)
 
 
-#: Pages that may wait here for their verdicts before fewer are ordered: enough to keep every core at work.
+#: Pages that may wait here for verdicts before fewer are ordered: enough to keep every core busy.
 BACKLOG = 16
-#: Most pages in flight while pages are scarce, where nobody says otherwise.
+#: Most pages in flight while pages are scarce, by default.
 FEW = 16
 #: Weight of a new answer in the means of `Pace`.
 _NEW = 1 / 16
 
 
 def window(judged: int, share: float, at_most: int) -> int:
-    """Return how many pages may be in flight after ``judged`` pages: that share of them, 1 to ``at_most``.
+    """Return how many pages may be in flight after ``judged`` pages: a share of these, 1 to ``at_most``.
 
     For crawls in which pages are scarce. ``at_most`` 0 stands for `FEW`.
 
@@ -289,10 +289,10 @@ def window(judged: int, share: float, at_most: int) -> int:
 
 
 class Pace:
-    """How many pages may be in flight while time is scarce, ``most`` at most: as many as are judged in time.
+    """The window of pages in flight while time is scarce, at most ``most``: as many as are judged in time.
 
-    Congestion control by delay, as TCP Vegas does it (Brakmo, O'Malley and Peterson 1994). The pages that wait
-    here are the rate of verdicts times the time from answer to verdict (Little 1961). While they are fewer than
+    Congestion control by delay, as in TCP Vegas (Brakmo, O'Malley and Peterson 1994). The number of pages that
+    wait here is the rate of verdicts times the time from answer to verdict (Little 1961). While it is at most
     `BACKLOG` the window grows by one with each verdict, which doubles it in the time of a fetch; else it
     shrinks by one.
 
@@ -315,7 +315,7 @@ class Pace:
         self._lag = 0.0
 
     def judged(self, now: float, lag: float) -> None:
-        """Absorb a verdict, ``lag`` seconds after the answer came."""
+        """Count a verdict, ``lag`` seconds after the answer came."""
         self._lag += _NEW * (max(0.0, lag) - self._lag)
         if self._last is not None:
             self._apart += _NEW * (max(0.0, now - self._last) - self._apart)
@@ -325,5 +325,5 @@ class Pace:
 
     @property
     def congested(self) -> bool:
-        """Whether more pages wait for their verdicts than keep the machine at work."""
+        """Whether more pages wait for verdicts than it takes to keep the machine busy."""
         return self._lag > BACKLOG * self._apart > 0

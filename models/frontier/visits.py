@@ -1,11 +1,11 @@
-"""Judged pages that are visited again: their rows, and what comes of the visits.
+"""Judged pages that are revisited: their rows, and the results of the visits.
 
-All counts are functions of the verdicts as they stand: where one takes the place of another, all that the old
-one was counted under is taken back. Of two answers of a page the one of later time holds, whichever comes
-first. A page that left has an empty verdict: nothing holds of it, and that it came stays counted.
+All counts are functions of the current verdicts: where one replaces another, all counts of the old one are
+subtracted. Of two answers of a page the later in time wins, whichever arrives first. A page that left has an
+empty verdict: it satisfies nothing, but stays counted as fetched.
 
-What became of predicates' matches is told to people, in the topic `changes`: it is known here when a verdict
-takes the place of another. The topic `outcomes` is told of pages that left.
+Changes of predicates' matches are published for people in the topic `changes`, as a verdict replaces another.
+Pages that left are also published in the topic `outcomes`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,15 +40,15 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Changes:
-    """Tells of changes; the topics `changes` and `outcomes` have so many partitions.
+    """Publishes changes; the topics `changes` and `outcomes` have so many partitions.
 
-    A message that is told again after a crash has the origin that it had.
+    A message that is repeated after a crash keeps its origin.
     """
 
     def __init__(self, changes: int, outcomes: int) -> None:
         self._changes = changes
         self._outcomes = outcomes
-        #: The predicate and the kind of each change that was told, for the figures.
+        #: The predicate and the kind of each change published, for the figures.
         self.told: list[tuple[str, str]] = []
 
     def judged(
@@ -62,9 +62,9 @@ class Changes:
         *,
         changed: bool,
     ) -> None:
-        """Tell what a verdict of a ``time`` changes: ``before`` is the one that held at the visit ``since``.
+        """Publish the changes from the verdict ``before``, of the visit ``since``, to the page's at ``time``.
 
-        ``changed`` says whether the text is another.
+        ``changed`` says whether the text differs.
         """
         for predicate, holds in page.verdict.items():
             held = before.get(predicate, False)
@@ -79,7 +79,7 @@ class Changes:
                 self._tell(shard, change)
 
     def left(self, shard: Rows, row: PageRow, visit: VisitRow, time: float, target: str) -> None:
-        """Tell that a page is gone, for ``row.reason``, or has moved to ``target``; the row has its verdict."""
+        """Publish that a page left, for ``row.reason``, or moved to ``target``; the row has its verdict."""
         for predicate in _holding(row.verdict or {}):
             change = Change(
                 predicate=predicate, kind="moved" if target else "left", url=row.url, time=time,
@@ -104,10 +104,10 @@ class Changes:
 
 
 class Visits:
-    """Keeps the rows of judged pages that are visited again; ``changed`` gathers those that changed.
+    """Keeps the rows of judged pages that are revisited; ``changed`` collects the URLs of changed rows.
 
-    ``retry_seconds`` is the wait after a failure, doubled with each that follows, and before a page that is
-    said to be gone is looked at once more.
+    ``retry_seconds`` is the wait after a failure, doubled with each further one, and the wait before the visit
+    that confirms that a page is gone.
     """
 
     def __init__(
@@ -121,14 +121,14 @@ class Visits:
         self.changed: set[str] = set()
 
     def begin(self, shard: Rows, row: PageRow, page: Page) -> None:
-        """Absorb the first verdict on a page."""
+        """Apply the first verdict on a page."""
         visit = VisitRow(row.url, row.judged_at, version=page.version, partitions=page.partitions)
         _take(visit, page)
         self._changes.judged(shard, row, page, row.judged_at, {}, None, changed=False)
         self.keep(shard, visit)
 
     def rejudged(self, shard: Rows, row: PageRow, verdict: Verdict) -> None:
-        """Tell what predicates that came later say of a page, to people and wherever links of it are known."""
+        """Publish later predicates' verdict on a page, and send it to the partitions with links of the page."""
         visit = visit_of(shard, row.url)
         if visit is None:
             return
@@ -139,7 +139,7 @@ class Visits:
             shard.emit(SIGHTINGS, partition, later)
 
     def keep(self, shard: Rows, visit: VisitRow) -> None:
-        """Keep a page's row, and in order of time when it is due."""
+        """Store a page's row, and its entry in the order of due times."""
         page = shard.get(page_key(visit.url))
         waits = isinstance(page, PageRow) and page.state == "judged"
         due = self.groups.due(visit, self.groups.estimate(shard, visit)) if waits else 0.0
@@ -153,17 +153,17 @@ class Visits:
         self.changed.add(visit.url)
 
     def take_told(self) -> list[tuple[str, str]]:
-        """Return the predicate and the kind of each change that was told since the last call."""
+        """Return the predicate and the kind of each change published since the last call."""
         told, self._changes.told = self._changes.told, []
         return told
 
     # what comes of visits
 
     def came(self, shard: Rows, end: Fetched) -> Found | None:
-        """Absorb what came of a visit; return who takes the place of a page that moved for good.
+        """Apply the result of a visit; return the target that replaces a permanently moved page.
 
-        A page's may come when another order was answered since, or be the same by another fetcher: the first
-        one too. Any other answer counts only where it is later than the last visit.
+        A page counts, of a first visit too, even where a later order was answered before it or another fetcher
+        brought the same. Any other answer counts only where it is later than the last visit.
         """
         if end.visit == "again" and not isinstance(end.result, Early):
             _count_answer(shard)
@@ -181,7 +181,7 @@ class Visits:
         return heir
 
     def _judged(self, shard: Rows, row: PageRow, visit: VisitRow, end: Fetched, page: Page) -> None:
-        """Absorb another verdict on a page; the newest of which an outcome was told holds."""
+        """Apply a later verdict on a page. The newest published one wins."""
         since, text = visit.visited, changed(visit.content, page.content)
         newest = end.time > since
         if newest:
@@ -201,11 +201,11 @@ class Visits:
         *,
         text: bool,
     ) -> None:
-        """Absorb a verdict that was told: it holds until one of a later page is, whatever was heard meanwhile.
+        """Apply a published verdict: it holds until one of a later page is published.
 
-        Each partition with links must know the verdict and all the other partitions. Two visits in flight at
-        once do not know each other's partitions, so both sets are then sent the union. ``text`` says whether
-        the text is another.
+        Each partition with links must know the verdict and all the other partitions. Two concurrent visits do
+        not know each other's partitions, so both sets are then sent the union. ``text`` says whether the text
+        differs.
         """
         partitions = {*visit.partitions, *page.partitions}
         informed = {*visit.partitions}
@@ -224,7 +224,7 @@ class Visits:
             self._tell_targets(shard, row, visit, visit.partitions)
 
     def _unjudged(self, shard: Rows, row: PageRow, visit: VisitRow, end: Fetched) -> Found | None:
-        """Absorb a visit that brought no page to judge."""
+        """Apply a visit that brought no page to judge."""
         match end.result:
             case Same():
                 self._visited(shard, visit, end.time, changed=False)
@@ -247,7 +247,7 @@ class Visits:
     def _leave(
         self, shard: Rows, row: PageRow, visit: VisitRow, time: float, why: Moved | Missing
     ) -> Found | None:
-        """Take a page out: nothing holds of it any more; its links stay, of a page without a verdict."""
+        """Remove a page: its verdict becomes empty; its links stay, as links of a page without a verdict."""
         target = why.target if isinstance(why, Moved) else ""
         state: State = "moved" if isinstance(why, Moved) else "refused" if why.kind == "refused" else "gone"
         row.reason = why.reason if isinstance(why, Missing) else f"redirects to {target}"
@@ -270,7 +270,7 @@ class Visits:
             shard.emit(SIGHTINGS, partition, linked)
 
     def signal(self, shard: Rows, sighting: Signal) -> None:
-        """Count a sign that a page changed since it was visited, unless it, or a later one, was told before."""
+        """Count a sign of a change since a page's last visit, unless it or a later one was counted before."""
         visit, kind = visit_of(shard, sighting.url), sighting.kind
         if visit is not None and sighting.time > max(visit.visited, visit.hinted.get(kind, 0.0)):
             visit.signs[kind] = visit.signs.get(kind, 0) + 1
@@ -278,7 +278,7 @@ class Visits:
             self.keep(shard, visit)
 
     def logged(self, shard: Rows, sighting: Visited) -> None:
-        """Absorb the size of an answer to a user: another one than at the visit is a sign of a change."""
+        """Apply the size of an answer to a user: a size other than at the visit is a sign of a change."""
         visit, row = visit_of(shard, sighting.url), shard.get(page_key(sighting.url))
         if not isinstance(row, PageRow):
             return
@@ -300,7 +300,7 @@ def _count_answer(shard: Rows) -> None:
 
 
 def said_of(visit: VisitRow) -> Said:
-    """Return what a page says, as its verdict is counted."""
+    """Return a page's content as counted with its verdict."""
     return Said(visit.words, visit.subject)
 
 
