@@ -1,12 +1,11 @@
-"""What of a page counts when two visits are compared: a digest of its text, and one of its links.
+"""What counts of a page when two visits are compared: a digest of its text, and one of its links.
 
-The text is that of title and main text (`models.page.Page.main`), without what is true of a moment only: words
-with digits, which dates, times, counters, versions and session tokens are made of, the names of months and
-weekdays, and words such as "ago" and "hours"; an "s" at the end of a word is none of it, as in "1 comment" and
-"2 comments". So a change in numbers alone is none, and neither is one of navigation. Any other word that
-changes is a change.
+The text is title and main text (`models.page.Page.main`), less what lasts only for a moment: words with digits
+(dates, times, counters, versions, session tokens), the names of months and weekdays, words such as "ago" and
+"hours", and an "s" at the end of a word ("1 comment", "2 comments"). So a change in numbers alone does not
+count, and neither does one in navigation. A change in any other word counts.
 
-A digest of 16 bytes tells that exactly. A sketch of the text only estimates how far two texts overlap: b-bit
+A digest of 16 bytes shows every change. A sketch of the text only estimates how far two texts overlap: b-bit
 MinHash (Li and König, WWW 2010, section 3) of 1,024 slots of a bit each, in 128 bytes, is the same for one
 changed sentence of thirty on recorded pages.
 """
@@ -19,7 +18,7 @@ import msgspec
 
 from scentline.models.words import words
 
-#: Bytes of the digest of a text, of that of links, and of that of a body: equal ones are of one and the same.
+#: Bytes of the digests of a text, of links and of a body. Equal digests mean equal content.
 TEXT_BYTES, LINKS_BYTES, BODY_BYTES = 16, 8, 8
 
 _MONTHS = """
@@ -54,7 +53,7 @@ _OF_A_MOMENT = frozenset(f"{_MONTHS} {_WEEKDAYS} {_RELATIVE}".split())
 
 
 def text_digest(title: str, main: Sequence[str]) -> bytes:
-    """Return the digest of a page's text: of the words that last, in order, of ``title`` and ``main`` text.
+    """Return the digest of a page's text: the lasting words of ``title`` and ``main`` text, in order.
 
     >>> text_digest("News", ["snows", "3", "minutes", "ago"]) == text_digest("News", ["snows", "today"])
     True
@@ -74,17 +73,17 @@ def links_digest(urls: Iterable[str]) -> bytes:
 
 
 def content_of(title: str, main: Sequence[str], body: bytes) -> bytes:
-    """Return what a page's content is known by: the digest of its text, and then that of its body."""
+    """Return the key of a page's content: the digest of its text, then that of its body."""
     return text_digest(title, main) + blake2b(body, digest_size=BODY_BYTES).digest()
 
 
 def changed(before: bytes, now: bytes) -> bool:
-    """Tell whether content ``now`` has another text than ``before``, which is empty where it is unknown."""
+    """Return whether the text of ``now`` differs from that of ``before``, which is empty if unknown."""
     return bool(before) and before[:TEXT_BYTES] != now[:TEXT_BYTES]
 
 
 def _lasting(found: Sequence[str]) -> bytes:
-    """Return the words that are not of a moment, in order, with spaces between."""
+    """Return the lasting words without a final "s", in order, joined by spaces."""
     lasting = [
         word.removesuffix("s")
         for word in found
@@ -93,8 +92,8 @@ def _lasting(found: Sequence[str]) -> bytes:
     return " ".join(lasting).encode("utf-8", "replace")
 
 
-#: Bytes by which the answers of a page that did not change may differ: a cache adds headers of its own (Age,
-#: X-Cache), a server cookies.
+#: Bytes by which the answers of an unchanged page may differ: a cache adds headers (Age, X-Cache), a server
+#: cookies.
 SLACK = 64
 
 Answer: TypeAlias = tuple[float, int]
@@ -104,14 +103,14 @@ _NONE: Answer = (0.0, 0)
 
 
 class Sizes(msgspec.Struct, array_like=True, gc=False):
-    """What the sizes of a page's answers in an access log tell: whether it changed since it was visited.
+    """Sizes of a page's answers in an access log: a sign whether it changed since it was visited.
 
-    A size that differs from the one at the visit is one sign of a change, however often it is seen: of a page
-    whose answers all differ it says no more than of one that changed once. Kept are the answers that matter, of
-    those told so far: neither their order nor repetition changes what is kept.
+    A size that differs from the one at the visit is one sign of a change, however often it is seen: a page
+    whose answers all differ may have changed just once. Only the answers that matter are kept, and neither the
+    order of answers nor repetition changes which.
 
-    ``at`` is the one that the others are held against: the last until the page was ``visited``, or else the
-    first after it. ``last`` is the last after the visit.
+    ``at`` is the reference: the last answer until the page was ``visited``, or else the first after it.
+    ``last`` is the last after the visit.
     """
 
     visited: float = 0.0
@@ -119,7 +118,7 @@ class Sizes(msgspec.Struct, array_like=True, gc=False):
     last: Answer = _NONE
 
     def take(self, visited: float, time: float, size: int) -> bool:
-        """Take in an answer of a page that was visited last at a time; return whether it says anything new."""
+        """Apply an answer of a page last ``visited`` then; return whether it changes what is kept."""
         before = self.visited, self.at, self.last
         if visited > self.visited:
             self._revisit(visited)
@@ -134,12 +133,12 @@ class Sizes(msgspec.Struct, array_like=True, gc=False):
         return (self.visited, self.at, self.last) != before
 
     def _revisit(self, visited: float) -> None:
-        """Hold what comes against what was when the page was visited again."""
+        """Apply a new visit: the last answer, unless it came later, becomes the reference."""
         self.visited = visited
         if self.last[0] <= visited:
             self.at, self.last = max(self.at, self.last), _NONE
 
     @property
     def differ(self) -> bool:
-        """Whether the last answer is of another size than at the visit."""
+        """Whether the size of the last answer differs from the reference by more than `SLACK`."""
         return self.last != _NONE and abs(self.last[1] - self.at[1]) > SLACK

@@ -1,4 +1,4 @@
-"""Pages that were visited, by what another visit gains now; the greatest first, of hosts that may be asked."""
+"""Visited pages by what another visit gains now: the greatest first, of hosts that are ready."""
 
 import math
 from collections import Counter
@@ -9,18 +9,18 @@ from itertools import compress
 
 from scentline.models.revisit.rate import gain, limit, when
 
-#: The ratio of a level to the one below it: `DueQueue.best` is that near to the best.
+#: The ratio of a level to the one below: `DueQueue.best` is within this factor of the best.
 RATIO = 1.1
 _LOG = math.log(RATIO)
-# Gains beyond it, and below its inverse, are not told apart; the latter are on the lowest level.
+# Gains above it count as equal, and so do those below its inverse, which are on the lowest level.
 _MOST = 1e300
 _LOWEST = math.floor(-math.log(_MOST) / _LOG)
 _HIGHEST = -_LOWEST
 _ROUNDING = 1e-9
-# Where the levels begin that pages are kept on: low enough that one of so many pages is on them at first, and
-# then so many levels below the lowest that choices are made on; it goes down by half at least.
+# The lowest level kept: at first one page in `_PART` reaches it, later it is `_DEPTH` levels below the lowest
+# recent choice. It goes down by at least `_HALF` levels, half the gain.
 _PART, _DEPTH, _HALF = 16, 4, 8
-# Choices, and entries of the heap beyond two a page, before either is looked at.
+# Slack of choices before the lowest level goes up, and of heap entries before dead ones are removed.
 _SLACK = 64
 
 
@@ -29,8 +29,8 @@ class _Page:
     """A page in the queue.
 
     ``since`` is the moment from which its age counts. ``level`` is the one it is known to have reached, None
-    while it waits for the lowest. ``awaited`` is the level that its live entry in the heap is of, which has the
-    number ``entry``, 0 without one.
+    below the lowest. ``awaited`` is the level of its live heap entry, and ``entry`` that entry's number, 0
+    without one.
     """
 
     url: str
@@ -62,16 +62,16 @@ class _Lane:
 
 
 class DueQueue:
-    """At most ``limit`` pages, each of a gain that grows with time (`models.revisit.rate`).
+    """At most ``limit`` pages, each with a gain that grows with time (`models.revisit.rate`).
 
-    Gains are told apart by *levels*, each `RATIO` times the one below. A heap has for each page the moment at
-    which it reaches the next level, so that as time passes only pages that reach one are looked at: `best`
-    takes a page of the highest level that a ready host has, and no ready page has a gain `RATIO` times as
-    great. Pages below a lowest level are looked at when they reach that. It follows the choices: down where all
-    above it is taken, and then all pages are looked at once, and up as visits get rarer.
+    Gains fall into *levels*, each `RATIO` times the one below. A heap has for each page the moment at which it
+    reaches the next level, so passing time costs work only for pages that reach one. `best` takes a page from
+    the highest level of any ready host: no ready page has a gain `RATIO` times as great. Pages below the lowest
+    level wait until they reach it. It follows the choices: down when no ready page is above it, which examines
+    all pages once, and up as visits get rarer.
 
-    Where there are more than ``limit`` pages, those leave that come due last, a tenth at once; ``evicted`` says
-    that any did, until who has them elsewhere sets it back.
+    Above ``limit`` pages, the tenth that comes due last is evicted at once. ``evicted`` says that this
+    happened, until the caller, which keeps the pages elsewhere, resets it.
     """
 
     def __init__(self, limit: int) -> None:
@@ -81,8 +81,7 @@ class DueQueue:
         self._pages: dict[str, _Page] = {}
         self._hosts: Counter[str] = Counter()
         self._lanes: dict[str, _Lane] = {}
-        #: Hosts by the highest level that any of their pages has reached, in the order in which they came
-        #: there.
+        #: Hosts by the highest level that any of their pages has reached, in order of arrival.
         self._tops: dict[int, dict[str, None]] = {}
         self._heap: list[tuple[float, int, str]] = []
         self._entries = 0
@@ -106,10 +105,10 @@ class DueQueue:
         aged: float = 0.0,
         recall: float = 0.0,
     ) -> None:
-        """Insert a page or change what is known of it: visited at ``since``, and older by ``aged`` for signals.
+        """Insert or update a page: visited at ``since``, and aged by ``aged`` seconds for signals.
 
-        ``recall`` is the part of its changes that signals announce, below 1. Raises ValueError for what is no
-        number.
+        ``recall`` is the share of its changes that signals announce, below 1. Raises ValueError for values
+        that are not numbers, or another recall.
         """
         if not all(map(math.isfinite, (importance, rate, since))) or math.isnan(aged) or not 0 <= recall < 1:
             raise ValueError(
@@ -135,10 +134,10 @@ class DueQueue:
             del self._hosts[page.host]
 
     def best(self, now: float, ready: Callable[[str], bool], least: float = 0.0) -> tuple[str, float] | None:
-        """Return the page of a ready host that a visit gains most from now, and what; it stays in the queue.
+        """Return the page of a ready host with the greatest gain now, and that gain; it stays in the queue.
 
-        No page of a ready host gains `RATIO` times as much. None where none gains ``least``, or where those
-        that do gain less than `RATIO` times as much. ``ready`` is asked once a host, and must not change the
+        No page of a ready host gains `RATIO` times as much. None if none gains ``least``; pages that gain less
+        than `RATIO` times ``least`` may not count. ``ready`` is called once a host, and must not change the
         queue.
         """
         asked: dict[str, bool] = {}
@@ -159,9 +158,9 @@ class DueQueue:
         return page.url, page.gain(now)
 
     def next(self, now: float, least: float) -> float:
-        """Return when to look for a page that gains ``least`` again, as `best` counts it; infinity for never.
+        """Return when to look again for a page that gains ``least``, as `best` counts it; infinity for never.
 
-        It is ``now`` where there is one, and never later than when there will be one.
+        It is ``now`` if there is one, and never later than when there will be one.
         """
         bound = _level_above(least)
         self._wake(now)
@@ -176,7 +175,7 @@ class DueQueue:
     # levels
 
     def _highest(self, may: Callable[[str], bool], bound: int) -> _Page | None:
-        """Return a page on the highest level, from ``bound`` on, that a ready host has."""
+        """Return a page from the highest level of any ready host, at least ``bound``."""
         for level in sorted(self._tops, reverse=True):
             if level < bound:
                 return None
@@ -186,7 +185,7 @@ class DueQueue:
         return None
 
     def _wake(self, now: float) -> None:
-        """Take up the pages that have reached another level by now."""
+        """Move up the pages that have reached another level by ``now``."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             _, entry, url = heappop(heap)
@@ -195,7 +194,7 @@ class DueQueue:
                 self._climb(page, now)
 
     def _climb(self, page: _Page, now: float) -> None:
-        """Put a page on the level that it has reached, unless the lowest one is higher now."""
+        """Put a page on the level that it has reached, unless that is below the lowest."""
         assert self._base is not None, "without levels nothing is waited for"
         level = max(page.awaited, _level(page.gain(now)))
         if page.level is None and level < self._base:
@@ -210,7 +209,7 @@ class DueQueue:
         self._expect(page, level + 1)
 
     def _leave(self, page: _Page) -> None:
-        """Take a page from its level."""
+        """Remove a page from its level."""
         if page.level is None:
             return
         lane = self._lanes[page.host]
@@ -223,7 +222,7 @@ class DueQueue:
         page.level = None
 
     def _move(self, host: str, lane: _Lane, top: int) -> None:
-        """Note the highest level of a host."""
+        """Set the highest level of a host."""
         hosts = self._tops.get(lane.top)
         if hosts is not None:
             hosts.pop(host, None)
@@ -236,8 +235,8 @@ class DueQueue:
             del self._lanes[host]
 
     def _expect(self, page: _Page, level: int) -> None:
-        """Note in the heap when a page reaches a level, if ever."""
-        # A rounding below it, for a page that can gain just as much never gains it in exact numbers.
+        """Push the moment at which a page reaches a level, if ever."""
+        # A rounding below it: a page whose limit is the level never reaches it in exact numbers.
         least = RATIO ** min(level, _HIGHEST) * (1 - 1e-9)
         age = when(page.importance, page.rate, least, page.recall)
         if age == math.inf or level >= _HIGHEST:
@@ -257,7 +256,7 @@ class DueQueue:
     # the lowest level
 
     def _follow(self, page: _Page) -> None:
-        """Have the lowest level follow the choices upwards; pages that are below it already stay there."""
+        """Move the lowest level up after the choices; pages on levels below it stay there."""
         assert page.level is not None and self._base is not None, "what is chosen has a level"
         self._least_chosen = min(self._least_chosen, page.level) if self._chosen else page.level
         self._chosen += 1
@@ -266,7 +265,7 @@ class DueQueue:
             self._chosen = 0
 
     def _lower(self, now: float, may: Callable[[str], bool], bound: int) -> bool:
-        """Lower the lowest level to a page of a ready host, by half at least; False where there is none."""
+        """Lower the lowest level, by at least half, to a page of a ready host; False if there is none."""
         if not any(may(host) for host in self._hosts):
             return False
         below = [page for page in self._pages.values() if page.level is None]
@@ -284,7 +283,7 @@ class DueQueue:
         return True
 
     def _rebase(self, now: float, base: int) -> None:
-        """Set the lowest level, and look at all pages that were below it."""
+        """Set the lowest level, and examine all pages that were below it."""
         self._base, self._chosen = base, 0
         for page in self._pages.values():
             if page.level is None:
@@ -292,7 +291,7 @@ class DueQueue:
         self._wake(now)
 
     def _evict(self) -> None:
-        """Have those pages leave that come due last, so that nine tenths of the room are taken."""
+        """Remove the pages that come due last, down to nine tenths of the limit."""
         self.evicted = True
         if self._base is None:
             limits = sorted(limit(page.importance, page.rate) for page in self._pages.values() if page.gains)
@@ -316,5 +315,5 @@ def _level(gain: float) -> int:
 
 
 def _level_above(gain: float) -> int:
-    """Return the lowest level that is no lower than a gain."""
+    """Return the lowest level at or above a gain."""
     return math.ceil(math.log(min(gain, _MOST)) / _LOG - _ROUNDING) if gain > 1 / _MOST else _LOWEST
