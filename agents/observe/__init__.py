@@ -1,1 +1,1 @@
-"""Observing: from log lines to accesses, with pseudonyms in the place of users."""
+"""Observing: from log lines to accesses, with pseudonyms for users."""

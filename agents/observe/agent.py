@@ -1,11 +1,11 @@
-"""The observe agent: turns raw lines of proxy logs into accesses, and so does who feeds logs into a crawl.
+"""The observe agent: turns raw lines of proxy logs into accesses; so does the feeder of logs into a crawl.
 
-The agent reads `proxy-log`; it keeps nothing; it writes `accesses`, and malformed lines to `dead-letters`, only
-their place and the reason. Messages are acknowledged once what they came to was sent, every few milliseconds;
-after a crash they come again, and receivers drop the facts by their origins.
+The agent reads `proxy-log`; it keeps nothing; it writes `accesses`, and dead letters of malformed lines with
+only place and reason. It acknowledges messages once their results were sent, every few milliseconds; after a
+crash they are redelivered, and receivers drop the facts by their origins.
 
-A log that is fed goes out as messages, no faster than they are taken in: packs of accesses by partition, and
-dead letters. How far it was fed goes to `standing` in one batch with them.
+The feeder sends a log as packs of accesses by partition and dead letters, no faster than they are absorbed. How
+far the log was fed goes to `standing` in one batch with them.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ log = EventLog("observe")
 class ObserveAgent:
     """Observes the lines that log shippers write; each partition is a log of its own.
 
-    What a partition's earlier lines said (a head line of the W3C format, who asked for robots.txt) is known
+    What earlier lines of a partition said (a head line of the W3C format, who requested robots.txt) is known
     until the process ends.
     """
 
@@ -68,7 +68,7 @@ class ObserveAgent:
                 )
 
     def take(self, message: Any) -> None:
-        """Observe one line; what raises is quarantined, without quoting the line."""
+        """Observe one line; quarantine one that raises, without quoting it."""
         partition, place = message.partition, Place(PROXY_LOG.name, message.partition, message.offset)
         outbox = self._outboxes.get(partition)
         if outbox is None:
@@ -94,7 +94,7 @@ class ObserveAgent:
             self._runtime.bury(outbox, place, b"", seen.reason, "line")
 
     async def flush(self) -> None:
-        """Send what was gathered and acknowledge the messages it was made from."""
+        """Send the gathered results and acknowledge their messages."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -108,7 +108,7 @@ class ObserveAgent:
             self._taken.inc(len(events))
 
     def _measure(self, reading: Reading) -> None:
-        """Tell what became of the lines of all logs, those that this process feeds itself among them."""
+        """Report the outcomes of all logs' lines, including the logs that this process feeds."""
         counts = self.observer.counts
         reading.add(LINES, counts.accepted, "accepted")
         reading.add(LINES, sum(counts.filtered.values()), "filtered")
@@ -119,9 +119,9 @@ class ObserveAgent:
 
 
 class Batch(NamedTuple):
-    """What some consecutive lines of a log came to, up to and including ``line`` (counted from 1).
+    """The messages of consecutive lines of a log, up to and including ``line`` (counted from 1).
 
-    ``whole`` is the last line that ended: one without an end may still be written to.
+    ``whole`` is the last complete line: one without an end may still be written to.
     """
 
     line: int
@@ -142,9 +142,9 @@ def packs(
     """Observe numbered ``lines`` and yield batches of ``size`` accesses and letters, of at most 20,000 lines.
 
     Lines up to the number ``after`` were sent before: they are only observed, since later lines depend on them.
-    Origins are line numbers in the stream ``source``, the log's fingerprint; ``name`` is the log's in dead
-    letters, which have nothing of a line: it tells who its user was. `LogFileError` of ``lines`` is raised
-    after the batch of what was read before.
+    Origins are line numbers in the stream ``source``, the log's fingerprint. ``name`` is the log's in dead
+    letters, which never quote a line, since it identifies its user. A `LogFileError` of ``lines`` is raised
+    after the batch of the lines before it.
     """
     outbox, gathered, done, number, line = Outbox(source), 0, 0, 0, b""
     broken: LogFileError | None = None
@@ -175,7 +175,7 @@ def _whole(number: int, line: bytes) -> int:
 
 
 class Positions:
-    """The positions of all logs; one counts for those settings only by which the log was read (``reading``)."""
+    """The positions of all logs; each holds only for the settings that the log was read by (``reading``)."""
 
     def __init__(self, reading: str) -> None:
         self._reading = reading
@@ -183,7 +183,7 @@ class Positions:
         self._decode = Decoder[LogPosition](LogPosition)
 
     def hear(self, key: bytes | None, value: bytes | None) -> None:
-        """Take in a message of `standing`, where it is of a log."""
+        """Apply a message of `standing` if it is a log's position."""
         kind, _, name = (key or b"").partition(b" ")
         if kind == KIND and value is not None:
             try:
@@ -195,11 +195,11 @@ class Positions:
             self._lines[name.decode(errors="replace")] = line
 
     def line(self, name: str) -> int:
-        """Return the number of the last line that was fed of the log with this fingerprint, 0 for none."""
+        """Return the number of the last line fed of the log with this fingerprint, 0 for none."""
         return self._lines.get(name, 0)
 
     def passed(self, name: str, line: int) -> list[Message]:
-        """Note that a log was fed up to a line; return the message that says so, if that is news."""
+        """Note that a log was fed up to a line; return the message that says so, if the line is new."""
         if line <= self.line(name):
             return []
         self._lines[name] = line
@@ -208,7 +208,7 @@ class Positions:
 
 
 async def read_positions(bus: Bus, reading: str) -> Positions:
-    """Return the positions of all logs as they are now."""
+    """Return the current positions of all logs."""
 
     def fail(error: BaseException) -> None:
         raise error
@@ -223,9 +223,9 @@ async def read_positions(bus: Bus, reading: str) -> Positions:
 class Feeder:
     """Sends the accesses of logs to the browse agent and their malformed lines to the dead letters.
 
-    ``room`` waits until those who take the accesses in have room; ``progress`` is called with the part of the
-    log that was read, None where unknown. A log that was fed before is read from its start all the same: lines
-    depend on earlier ones.
+    ``room`` waits until the accesses' reader has room; ``progress`` is called with the share of the log that
+    was read, None where unknown. A log that was fed before is still read from its start: lines depend on
+    earlier ones.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class Feeder:
         Raises `LogFileError` where the log can't be read (to its end), `LogFormatError` for an unknown format.
         """
         live = source == "-"
-        # Its first lines may take as long as all others.
+        # Its first lines may be as slow to arrive as any other.
         with await anext(arriving(map(LogFile, [source]))) if live else LogFile(source) as lines:
             if lines.first is None:
                 log.warning("the log is empty", log=Path(source).name)
@@ -263,7 +263,7 @@ class Feeder:
     async def send(
         self, observer: Observer, lines: Iterable[NumberedLine], name: str, called: str
     ) -> AsyncIterator[Batch]:
-        """Observe lines of the log with the fingerprint ``name``, send what they came to, yield each batch."""
+        """Observe lines of the log with the fingerprint ``name``, send the results, yield each batch."""
         partitions = self._bus.partitions(ACCESSES.name)
         sent = self.positions.line(name)
         for batch in packs(observer, lines, partitions, name, name=called, after=sent):
@@ -276,5 +276,5 @@ class Feeder:
 
 
 async def _at_once(lines: LogFile) -> AsyncIterator[Iterable[NumberedLine]]:
-    """Yield the lines of a file, which never keep a reader waiting, as one chunk."""
+    """Yield the lines of a file as one chunk: they never keep a reader waiting."""
     yield lines

@@ -1,4 +1,4 @@
-"""Feeding logs without a crawl, and following those still written to, through rotation and from run to run."""
+"""Feeding logs without a crawl, and following live logs through rotation and from run to run."""
 
 import asyncio
 import sys
@@ -21,9 +21,9 @@ from scentline.streams.inbox import PACK_FACTS
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import ACCESSES
 
-#: Seconds between two looks at the logs when nothing is new, and between two lines of progress.
+#: Seconds between two polls of the logs when nothing is new, and between two lines of progress.
 POLL_SECONDS, LINE_SECONDS = 0.25, 5.0
-#: A log that was renamed is read on until nothing has come for so long: servers write to it for a while.
+#: Seconds without a line after which a renamed log is done: servers write to it for a while.
 QUIET_SECONDS = 60.0
 #: Head lines kept while no other line has come.
 _HEAD_LINES = 100
@@ -39,7 +39,7 @@ def check_followed(sources: Sequence[str]) -> None:
 
 @dataclass(eq=False)
 class _Reading:
-    """A log that is being followed: its tail, and how it is observed once it is known which it is.
+    """A followed log: its tail, and its observer once the log is identified.
 
     ``left`` says that another log has its path now, ``heard`` when lines came last.
     """
@@ -53,10 +53,9 @@ class _Reading:
 
 
 class Following:
-    """Follows logs by their paths, all at once, without end; a compressed log is fed once.
+    """Follows logs by their paths, all at once, without end; feeds a compressed log once.
 
-    Rotated files beside a log, with its name and an ending, are fed where an earlier run began one, and newer
-    ones.
+    Rotated files beside a log, with its name and a suffix, are fed from the one that an earlier run began.
     """
 
     def __init__(self, feeder: Feeder, sources: Sequence[str]) -> None:
@@ -84,7 +83,7 @@ class Following:
                 reading.tail.close()
 
     async def _step(self, reading: _Reading) -> bool:
-        """Take what is new of a log; return whether there was anything."""
+        """Send a log's new lines; return whether there was any change."""
         tail = reading.tail
         lines = tail.read()
         if lines is None:
@@ -102,7 +101,7 @@ class Following:
         return True
 
     async def _truncated(self, reading: _Reading) -> None:
-        """Go on at the start; what was not read in time is in the copy that was made before, if any."""
+        """Restart a truncated log; the lines that were not read in time are in its rotated copy, if any."""
         self._forget(reading)
         if not reading.left:
             self._read.append(_Reading(Tail(reading.tail.path)))
@@ -128,7 +127,7 @@ class Following:
             pass
 
     async def _finish(self, path: Path) -> None:
-        """Feed a log that nobody writes to any more; a broken one, or one that is gone, is told of."""
+        """Feed a log that is no longer written to; log a warning for a broken or missing one."""
         try:
             await self._feeder.feed(str(path))
         except (LogFileError, LogFormatError) as error:
@@ -139,11 +138,11 @@ class Following:
         self._read.remove(reading)
 
     def _unread(self, path: Path) -> Iterator[Path]:
-        """Yield what rotation left of a log and was not fed to its end, the oldest first."""
+        """Yield a log's rotated files that were not fed to their end, the oldest first."""
         rotated = [(file, _name(file)) for file in _rotated(path)]
         fed = [self._feeder.positions.line(name) if name else 0 for _, name in rotated]
         begun = [number for number, line in enumerate(fed) if line]
-        # From the last two that were begun: the one before the last may have been read on when the run ended.
+        # From the last two begun: the one before the last may still have been read when the run ended.
         for number in range(begun[-2:][0], len(rotated)) if begun else ():
             file, name = rotated[number]
             if name and (number > begun[-1] or fed[number]) and _lines(file) > fed[number]:
@@ -151,7 +150,7 @@ class Following:
 
 
 def _rotated(path: Path) -> list[Path]:
-    """Return the files beside a log that have its name and an ending, in the order of their last changes."""
+    """Return the files beside a log that have its name and a suffix, in the order of their last changes."""
     found = []
     for file in path.parent.iterdir():
         if file.name.startswith(path.name) and file.name[len(path.name) :][:1] in (".", "-", "_"):
@@ -177,8 +176,8 @@ def _lines(path: Path) -> int:
 
 
 def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False) -> tuple[Counts, bool]:
-    """Feed logs, or follow them until Ctrl-C or SIGTERM; return what became of their lines, and whether it was
-    such a signal that ended it.
+    """Feed logs, or follow them until Ctrl-C or SIGTERM; return the counts of their lines, and whether such a
+    signal ended it.
 
     Raises `JournalInUseError` while a crawl runs on the directory.
     """
@@ -212,11 +211,11 @@ async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], 
 
 
 async def nobody() -> None:
-    """Wait for nobody: nobody takes the accesses in before a crawl runs."""
+    """Return at once: no agent absorbs the accesses before a crawl runs."""
 
 
 def _progress(counts: Counts) -> Callable[[str], None]:
-    """Return what writes how many lines were read, and more, if it is time."""
+    """Return a function that writes how many lines were read, and more, if it is time."""
     last = time.monotonic()
 
     def tell(more: str) -> None:

@@ -1,4 +1,4 @@
-"""Reading logs line by line, whatever the lines' length: files, compressed or not, and what is written to."""
+"""Reading logs line by line, of any length: files, compressed or not, and files still written to."""
 
 import asyncio
 import gzip
@@ -27,12 +27,12 @@ T = TypeVar("T")
 NumberedLine = tuple[int, bytes]  #: A line and its number, from 1.
 
 _ZSTD, _GZIP, _MAGIC_BYTES = b"\x28\xb5\x2f\xfd", b"\x1f\x8b", 4
-#: Compressed bytes taken in one step. The least block has 4 and makes 128 KiB: at most 16 MiB come at once.
+#: Compressed bytes per step. The smallest block has 4 and makes 128 KiB: at most 16 MiB come at once.
 _STEP = 512
-#: Bytes of a log read at once, and of one that is still written to.
+#: Bytes read at once of a log, and of one that is still written to.
 _BLOCK, _CHUNK = 65_536, 1_048_576
 _ROUNDS = 100_000
-#: Blocks of lines that may wait to be taken before the thread that reads them waits.
+#: Blocks of lines that may be queued before the thread that reads them waits.
 WAITING = 20
 
 
@@ -41,9 +41,9 @@ class LogFileError(ScentlineError):
 
 
 class _Splitter:
-    """Numbers the whole lines of a log that comes in blocks; a longer one than ``MAX_LINE`` comes cut off.
+    """Numbers the whole lines of a log that comes in blocks; cuts off those longer than ``MAX_LINE``.
 
-    It is never held as a whole.
+    Such a line is never held as a whole.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class _Splitter:
         self._cut = False
 
     def whole(self, block: bytes) -> list[NumberedLine]:
-        """Return the lines that end in a block, with the one that begins in it where that is too long."""
+        """Return the lines that end in a block, and the one that begins in it if that is too long."""
         *ended, rest = (self.rest + block).split(b"\n")
         if self._cut and ended:  # the end of a line whose beginning was returned
             self._cut = False
@@ -68,7 +68,7 @@ class _Splitter:
         return list(enumerate(lines, first))
 
     def last(self) -> list[NumberedLine]:
-        """Return the line without an end, if there is one: nothing more comes."""
+        """Return the last line if it has no end; nothing more may come."""
         rest, self.rest = self.rest, b""
         return [(self.line + 1, rest)] if rest else []
 
@@ -77,9 +77,9 @@ class LogFile:
     """The lines of a log: a path, or "-" for standard input, also compressed with gzip or Zstandard.
 
     A context manager and, once, an iterator of (line number from 1, raw line). A line of more than 8,192 bytes
-    comes as its first 8,193. ``sample`` has the first lines, at most 20, ``first`` the line that identifies the
-    log; ``size`` is None where unknown. Raises `LogFileError`: at once for a log that can't be opened, and
-    after its last whole line for damaged data.
+    is cut to its first 8,193. ``sample`` has the first lines, at most 20, ``first`` the line that identifies
+    the log; ``size`` is None where unknown. Raises `LogFileError`: at once for a log that can't be opened,
+    after the last whole line for damaged data.
     """
 
     def __init__(self, source: str) -> None:
@@ -112,7 +112,7 @@ class LogFile:
         return (line for block in self.blocks() for line in block)
 
     def blocks(self) -> Iterator[list[NumberedLine]]:
-        """Yield the lines as they come, those of a block of the file at a time."""
+        """Yield the lines as they come, one block of the file at a time."""
         split = _Splitter()
         try:
             while block := self._bytes.read1(_BLOCK):
@@ -133,9 +133,9 @@ class LogFile:
 
 
 def identifying(lines: Iterable[bytes]) -> bytes | None:
-    """Return the line that a log is known by, None where there is none yet.
+    """Return the line that identifies a log, None where there is none yet.
 
-    That is the first that is not empty and no head line: those of the W3C format may be the same in each log.
+    That is the first neither empty nor a head line: those of the W3C format may be the same in each log.
     """
     return next((line for line in lines if line.strip() and not line.startswith(b"#")), None)
 
@@ -143,8 +143,8 @@ def identifying(lines: Iterable[bytes]) -> bytes | None:
 def fingerprint(first_line: bytes) -> str:
     """Return the identity of a log: 24 hexadecimal digits made of its first line (`identifying`).
 
-    A log that has grown, was renamed or compressed keeps it. The line tells of a user, so the digest is a
-    slow one (tens of milliseconds): trying out every address a line might have had is not worth while.
+    A log that grows, is renamed or compressed keeps it. The line identifies a user, so the digest is slow
+    (tens of milliseconds): trying every address that the line may have had does not pay.
     """
     line = first_line.rstrip(b"\r\n")[:MAX_LINE]
     return hashlib.pbkdf2_hmac("sha256", line, b"scentline log", _ROUNDS, 12).hex()
@@ -156,9 +156,9 @@ def _opened(source: str) -> io.BufferedReader:
 
 @cache
 def _reader(stdin: TextIO) -> io.BufferedReader:
-    """Return the one reader of standard input: what one log looked ahead at is there for the next.
+    """Return the one reader of standard input: what one log read ahead stays there for the next.
 
-    It is not Python's own: a process that ends while a thread waits for a line in that is aborted.
+    It is not Python's own, with which a process that ends while a thread waits for a line is aborted.
     """
     return io.BufferedReader(io.FileIO(stdin.fileno(), closefd=False))
 
@@ -194,11 +194,11 @@ class _ZstdFile(io.RawIOBase):
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Fill ``buffer`` as far as one step goes; return the bytes written, 0 at the end."""
+        """Fill ``buffer`` from one step; return the number of bytes written, 0 at the end."""
         into = memoryview(buffer).cast("B")
         while not self._ready:
             data = self._waiting or self._source.read(_STEP)
@@ -226,17 +226,17 @@ class _ZstdFile(io.RawIOBase):
 
 
 async def arriving(items: Iterable[T]) -> AsyncIterator[T]:
-    """Yield items as they come; an error of theirs is raised after them.
+    """Yield items as they come; raises their iterator's error after them.
 
-    They come from a thread of their own, which may wait for the next one as long as it likes and does not keep
-    the program from ending.
+    A thread of its own iterates: it may wait for the next item for any time, and does not keep the program from
+    ending.
     """
     loop, room = asyncio.get_running_loop(), threading.Semaphore(WAITING)
-    #: Each with an item, the last one with none, or with what was raised.
+    #: Each with an item; the last one with none, and with the error if one was raised.
     arrived: asyncio.Queue[tuple[list[T], Exception | None]] = asyncio.Queue()
 
     def tell(item: list[T], error: Exception | None = None) -> None:
-        with suppress(RuntimeError):  # nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(arrived.put_nowait, (item, error))
 
     def read() -> None:
@@ -258,10 +258,10 @@ async def arriving(items: Iterable[T]) -> AsyncIterator[T]:
 
 
 class Tail:
-    """Reads a plain file from its start, as far as it is written, and continues whenever `read` is called.
+    """Reads a plain file from its start, as far as it is written, and continues at each call of `read`.
 
-    The file stays open when it is renamed. A line counts when its end is there; one of more than 8,192 bytes
-    comes as its first 8,193. ``first`` is the line that identifies the log, None until it is there. Raises
+    The file stays open when it is renamed. A line counts once it has its end; one of more than 8,192 bytes is
+    cut to its first 8,193. ``first`` is the line that identifies the log, None until it is there. Raises
     `LogFileError`.
     """
 
@@ -278,14 +278,14 @@ class Tail:
         self._place = _place(os.fstat(self._file.fileno()))
 
     def read(self) -> list[NumberedLine] | None:
-        """Return the whole lines that are there and were not returned before; None once it was truncated.
+        """Return the new whole lines, of at most about a megabyte; None once the file was truncated.
 
-        At most about a megabyte at once: an empty list says that there is no more for now.
+        An empty list says that there are no more for now.
         """
         lines: list[NumberedLine] = []
         try:
             while not lines and (data := self._file.read(_CHUNK)):
-                # Looked at after the read: what came of a file that was truncated before it is not used.
+                # Checked after the read: bytes of a file that was truncated before it are not used.
                 if self._truncated():
                     return None
                 start = self._split.rest
@@ -301,12 +301,12 @@ class Tail:
             ) from error
 
     def last(self) -> list[NumberedLine]:
-        """Return the line without an end at the file's end, if there is one: nobody writes to it any more."""
+        """Return the file's last line if it has no end, once the file is no longer written to."""
         return self._split.last()
 
     @property
     def moved(self) -> bool:
-        """Whether another file, or none, is found under the path now."""
+        """Whether the path now has another file, or none."""
         try:
             return _place(self.path.stat()) != self._place
         except OSError:

@@ -1,4 +1,4 @@
-"""What is made of one log line: an access, or why there is none; and of what site it is."""
+"""Turns one log line into an access, or the reason for none; and the site that a log belongs to."""
 
 import logging
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from scentline.streams.settings import ConfigurationError, ObserveSettings
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 8_192
-#: Malformed lines of a log that are told of one by one; all are counted.
+#: Malformed lines of a log that are reported one by one; all are counted.
 MOST_TOLD = 1_000
-#: What to do where a log has no page view: the end of an error.
+#: Advice for a log without a page view: the end of an error.
 HINT = "if lines have only paths, name their site: --site example.org"
-#: What a larger answer counts as.
+#: The size that a larger response counts as.
 _MOST_BYTES = 2**31
 
 
 class Filtered(msgspec.Struct, frozen=True):
-    """A line that is not the view of a page that could be crawled; why is "method", "status", ..."""
+    """A line that is not a view of a crawlable page; the reason is "method", "status", ..."""
 
     reason: str
 
@@ -37,7 +37,7 @@ class Filtered(msgspec.Struct, frozen=True):
 class Malformed(msgspec.Struct, frozen=True):
     """A line that could not be read; the reason does not quote it.
 
-    ``told`` is False where the log had too many such lines for each to be told of.
+    ``told`` is False where the log had too many such lines to report each.
     """
 
     reason: str
@@ -48,14 +48,14 @@ Observed: TypeAlias = Access | Filtered | Malformed
 
 
 class _Public(NamedTuple):
-    """A URL as it may be known, and whether nothing had to be taken out of it."""
+    """A URL as it may be published, and whether nothing was removed from it."""
 
     url: str
     whole: bool
 
 
 class Counts:
-    """What became of the lines observed: the ``filtered`` by reason."""
+    """The counts of the observed lines; ``filtered`` by reason."""
 
     def __init__(self) -> None:
         self.accepted: int = 0
@@ -70,15 +70,15 @@ class Counts:
 
 
 class Observer:
-    """Reads the lines of a log one by one, and counts what becomes of them.
+    """Reads the lines of a log one by one, and counts the results.
 
     Lines are filtered for the reasons of `page_view` and `Robots.reason`, "site" for a path without a site,
     "url" for a URL that can't be crawled, "secret" for one that can't be without a secret, "elsewhere" for one
     of another site than ``observe.base_url``, and "directive" for a head line of the W3C format.
 
-    The result depends on the settings, the key and the log's lines up to it alone, so each log has an observer
-    of its own (`another`). ``everywhere`` accepts lines and referrers of all hosts. Raises ValueError when
-    ``observe.base_url`` is no site.
+    The result depends only on the settings, the key and the log's lines up to it, so each log has its own
+    observer (`another`). ``everywhere`` accepts lines and referrers of all hosts. Raises ValueError when
+    ``observe.base_url`` is not a site.
     """
 
     def __init__(self, settings: ObserveSettings, key: bytes, *, everywhere: bool = False) -> None:
@@ -100,7 +100,7 @@ class Observer:
         self._likely: Parser | None = None if len(self._parsers) > 1 else next(iter(self._parsers.values()))
 
     def another(self) -> "Observer":
-        """Return an observer for another log; the counts are those of all together."""
+        """Return an observer for another log; both share their counts."""
         fresh = Observer(self._settings, b"", everywhere=self._everywhere)
         fresh._pseudonyms = self._pseudonyms
         fresh.counts = self.counts
@@ -108,20 +108,20 @@ class Observer:
 
     @property
     def reading(self) -> str:
-        """What the settings are that decide what is made of a line, as a short digest."""
+        """A short digest of the settings that decide how lines are read."""
         shown = self._settings.model_dump(mode="json", exclude={"user_key"})
         return blake2b(msgspec.json.encode(shown), digest_size=8).hexdigest()
 
     def recognise(self, lines: Sequence[bytes]) -> None:
-        """Look at a log's first lines: with "auto", raises `LogFormatError` when no format fits them.
+        """Recognise the format of a log's first lines, if "auto"; raises `LogFormatError` where none fits.
 
-        Without lines (an empty log) there is nothing to recognise.
+        Does nothing without lines (an empty log).
         """
         if lines and len(self._parsers) > 1:
             self._likely = self._parsers[recognise(lines, self._parsers)]
 
     def observe(self, line: bytes) -> Observed:
-        """Return the access that a raw line tells of, or why it tells of none."""
+        """Return the access in a raw line, or why it has none."""
         try:
             entry = self._entry(line)
         except LogLineError as error:
@@ -141,13 +141,13 @@ class Observer:
         return self._access(entry, who) if reason is None else self._filter(reason)
 
     def _counts_user(self, entry: Entry) -> bool:
-        """Return whether anything is made of who sent a line: views of pages, and requests for robots.txt."""
+        """Return whether a line's user counts: that of page views, and of requests for robots.txt."""
         return (self._robots is not None and "/robots.txt" in entry.url) or page_view(entry) is None
 
     def _counted(self, entry: Entry) -> tuple[str, str | None]:
-        """Return the pseudonyms of who a line counts as, and of its client where it tells.
+        """Return the pseudonyms that a line counts under, and of its client where it names one.
 
-        It counts as its user, unless its client has too many.
+        A line counts under its user, or under its client if that has too many users.
         """
         identity = self._identity(entry)
         who, client = self._pseudonyms.of_client(entry.client)
@@ -169,9 +169,9 @@ class Observer:
         return (entry.user if self._settings.user_field else None) or entry.client or entry.user or ""
 
     def identities(self, line: bytes) -> tuple[str, ...]:
-        """Return whom a line names: the one that it counts under, its client, then all others.
+        """Return the identities in a line: the one that it counts under, its client, then all others.
 
-        Nobody if it is unreadable. As in `observe`, it depends on the lines before.
+        Empty if it is unreadable. As in `observe`, the result depends on the lines before.
         """
         entry = self._read(line)
         if entry is None:
@@ -195,7 +195,7 @@ class Observer:
         return None
 
     def pseudonym(self, identity: str) -> str:
-        """Return what stands for an identity."""
+        """Return the pseudonym of an identity."""
         return self._pseudonyms.of(identity)
 
     def _access(self, entry: Entry, who: str) -> Observed:
@@ -218,14 +218,14 @@ class Observer:
         return Access(who, known_as.url, entry.time, came_from, entry.status, entry.content_type, size)
 
     def _elsewhere(self, url: str) -> bool:
-        """Return whether a canonical URL is of another site than the one whose log this is.
+        """Return whether a canonical URL is of another site than the log's.
 
-        A visitor of a site writes what its log says of other hosts, by request line, Host field or referrer.
+        Other hosts in a site's log are visitors' claims, by request line, Host field or referrer.
         """
         return self._host is not None and host(url) != self._host
 
     def _entry(self, line: bytes) -> Entry | None:
-        """Return what a line says, None for a head line of the W3C format."""
+        """Return a line's entry, None for a head line of the W3C format."""
         text = text_of(line)
         if text[0] == "#" and self._w3c is not None and self._w3c.directive(text):
             return None
@@ -260,7 +260,7 @@ class Observer:
 
 
 def _site(base_url: str | None) -> str | None:
-    """Return the scheme and host of the site whose paths a log holds (a log's path is from the root)."""
+    """Return the scheme and host of a log's site (a log's paths begin at the root)."""
     if base_url is None:
         return None
     known_as = canonical(base_url)
@@ -270,7 +270,7 @@ def _site(base_url: str | None) -> str | None:
 
 
 class Site:
-    """The host of a canonical URL, whatever its port, and those beneath it; `base` is where its paths begin.
+    """The host of a canonical URL, on any port, and its subdomains; `base` is where its paths begin.
 
     >>> site = Site("https://example.org:8443/a")
     >>> site.host, site.base
@@ -289,7 +289,7 @@ class Site:
 
 
 def site_named(text: str) -> Site:
-    """Return the site of the host that ``--site`` names, with the scheme of its pages before it, or http.
+    """Return the site of the host that ``--site`` names, after the scheme of its pages or for http.
 
     Raises `ConfigurationError` for another text.
 
@@ -304,14 +304,14 @@ def site_named(text: str) -> Site:
 
 
 def observed(settings: ObserveSettings, site: Site | None) -> ObserveSettings:
-    """Return the settings by which a log's paths are those of the site, as they are where there is none."""
+    """Return the settings with the site as that of a log's paths; unchanged without one."""
     return settings.model_copy(update={"base_url": base_url(site, settings.base_url)})
 
 
 def base_url(site: Site | None, setting: str | None) -> str | None:
-    """Return where a log's paths belong, None where that is not known.
+    """Return the base URL of a log's paths, None where unknown.
 
-    The setting ``observe.base_url`` holds where it is of the site: it may say more, such as the scheme.
+    The setting ``observe.base_url`` wins if it is of the site: it may say more, such as the scheme.
     """
     known = None if setting is None else canonical(setting)
     if site is None or (known is not None and site.holds(known)):

@@ -1,4 +1,4 @@
-"""Pseudonyms: what stands for a user everywhere behind the log."""
+"""Pseudonyms, which stand for users everywhere behind the log."""
 
 import hmac
 import logging
@@ -16,9 +16,9 @@ _REMEMBERED = 65_536
 _LONG = 200
 _DIGITS = 16
 _KEY_BYTES = 32
-#: Bytes of a kept key that are read.
+#: Bytes read of a kept key.
 _MOST_BYTES = 65_536
-#: What a file holds that lost its content with the power.
+#: The bytes in a file that lost its content in a power failure.
 _NOTHING = b"\0 \t\r\n"
 
 #: The file in a data directory that holds a random key.
@@ -28,8 +28,8 @@ KEY_FILE = "user-key"
 def user_key(settings: ObserveSettings, kept: Path) -> bytes:
     """Return the key of the pseudonyms from the settings, or else a random one, with a warning.
 
-    The random key is kept in the file ``kept``, for its owner only: a crawl that continues must give its users
-    the same names. Raises `ConfigurationError` where it can't be kept or read.
+    The file ``kept``, readable by its owner only, keeps the random key: a continued crawl must give its users
+    the same names. Raises `ConfigurationError` where it can't be written or read.
     """
     if settings.key is not None:
         return settings.key
@@ -52,8 +52,7 @@ def user_key(settings: ObserveSettings, kept: Path) -> bytes:
 
 
 def kept_key(kept: Path) -> bytes | None:
-    """Return the key in a file, None where there is none; it is closed to others than its owner, with a
-    warning.
+    """Return the key in a file, None without a file; closes the file to all but its owner, with a warning.
 
     Raises `ConfigurationError` for a key that can't be read or closed, or is empty: anyone could compute the
     pseudonyms.
@@ -113,7 +112,7 @@ class Pseudonyms:
         return self._remembered(identity) if len(identity) <= _LONG else self._computed(identity)
 
     def of_client(self, address: str) -> tuple[str, str | None]:
-        """Return the pseudonyms of an address and, if it tells, of the client that has it (`network`)."""
+        """Return the pseudonyms of an address and, where it shows, of the client that has it (`network`)."""
         return self._clients(address) if len(address) <= _LONG else self._of_client(address)
 
     def _of_client(self, address: str) -> tuple[str, str | None]:

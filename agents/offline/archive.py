@@ -1,4 +1,4 @@
-"""A web recorded in WARC files: each URL is answered as it was when it was recorded."""
+"""A web recorded in WARC files, which answers each URL as recorded."""
 
 import logging
 import os
@@ -22,14 +22,14 @@ from scentline.models.url import canonical
 MAX_BODY = 64 * 1024 * 1024
 #: Bytes of a record's headers, HTTP's included: warcio's time grows with the square of a line.
 MAX_HEAD = 1024 * 1024
-#: Headers of an answer, and bytes of a value: clients refuse more.
+#: Most headers of an answer, and bytes of a value: clients refuse more.
 MAX_HEADERS, MAX_VALUE = 64, 4000
 _BLOCK = 65536
 _GZIP = b"\x1f\x8b"
 _UNREADABLE = (ArchiveLoadFailed, ChunkedDataException, EOFError, OSError, ValueError, zlib.error)
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-# RFC 9110, section 7.6.1, and the two that the server writes for the body it sends.
+# RFC 9110, section 7.6.1, and the two that the server writes for the body that it sends.
 _NOT_FORWARDED = frozenset({
     "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
     "proxy-authenticate", "proxy-authorization", "content-length",
@@ -67,9 +67,9 @@ def plain(status: int, text: str) -> Answer:
 class Archive:
     """The response records of WARC files (plain, or with each record in its own gzip member), by URL.
 
-    The files are read once to index them. Of several records of a URL the last one counts. A last record that
-    is cut short is left out, with a line in `warnings`. Raises `ArchiveError` for a file that is no WARC or is
-    damaged, OSError for one that can't be opened.
+    The files are read once to index them; the last record of a URL wins. A last record that is cut short is
+    left out, with a line in `warnings`. Raises `ArchiveError` for a file that is damaged or not WARC, OSError
+    for one that can't be opened.
 
     A record is read when its URL is requested. Answers carry the recorded status, end-to-end headers and body;
     404 without a record, 502 for a record that can't be served.
@@ -130,15 +130,15 @@ class Archive:
 
 
 def target_url(record: ArcWarcRecord) -> str:
-    """Return the URL that a record is about, as it was written."""
+    """Return a record's target URL, as written."""
     return record.rec_headers.get_header("WARC-Target-URI") or ""
 
 
 def records(path: Path, file: BinaryIO) -> Iterator[tuple[int, ArcWarcRecord]]:
     """Yield the byte offset and the headers of each record; bodies are skipped.
 
-    Raises `CutShortError` where the file ends inside a record that is not its first, `ArchiveError` for
-    anything else that is no WARC record.
+    Raises `CutShortError` where the file ends inside a record after its first, `ArchiveError` for anything else
+    that is not a WARC record.
     """
     offset = 0
     found = ArchiveIterator(file, no_record_parse=True)
@@ -163,8 +163,8 @@ def records(path: Path, file: BinaryIO) -> Iterator[tuple[int, ArcWarcRecord]]:
 def read(path: Path, file: BinaryIO, offset: int) -> tuple[str, Answer]:
     """Return the target URL and the recorded answer of the response record at ``offset``.
 
-    Chunks and a gzip or deflate content encoding are undone. Raises `ArchiveError` where there is no such
-    record, it is no HTTP response, or its body is over 64 MB.
+    The body comes without chunks and gzip or deflate encoding. Raises `ArchiveError` for a missing record, one
+    that is not an HTTP response, or a body over 64 MB.
     """
     file.seek(offset)
     try:
@@ -208,14 +208,14 @@ def _check(record: ArcWarcRecord) -> None:
 
 
 def _ends_inside(path: Path, offset: int) -> bool:
-    """Return whether the file ends inside the record at ``offset``, which is sound up to there."""
+    """Return whether the file ends inside the record at ``offset``, which is intact up to there."""
     with path.open("rb") as file:
         file.seek(offset)
         block = file.read(_BLOCK)
         if not block.startswith(_GZIP):
             head, blank, _ = block.partition(b"\r\n\r\n")
             begun = head[:5] == b"WARC/"[: len(head)]
-            # A whole head can only have been refused because its body is short, or for its missing length.
+            # A whole head can only have been refused for a short body or a missing length.
             return begun and (not blank or b"\r\ncontent-length:" in head.lower())
         member = zlib.decompressobj(wbits=31)
         try:
@@ -245,7 +245,7 @@ def _recorded(record: ArcWarcRecord) -> Answer:
 
 
 def _end_to_end(given: list[tuple[str, str]], undone: set[str]) -> tuple[tuple[str, str], ...]:
-    """Return the headers that a proxy may pass on: no hop-by-hop header, no length, none that is malformed."""
+    """Return the headers that a proxy may forward: none that is hop-by-hop, malformed or the length."""
     named = {
         name.strip().lower() for key, value in given if key.lower() == "connection" for name in value.split(",")
     }

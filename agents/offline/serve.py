@@ -1,6 +1,6 @@
-"""The HTTP server of the offline webs, which takes the requests of a forward proxy's clients.
+"""The HTTP server of the offline webs, which answers as a forward proxy.
 
-As a program it serves archives to the process that started it (`ServerProcess`).
+As a program it serves archives to its parent process (`ServerProcess`).
 """
 
 import argparse
@@ -49,19 +49,19 @@ async def serving(
 ) -> AsyncIterator[str]:
     """Serve ``answer`` during the block, as a forward proxy (``GET http://host/path``) and as an origin (Host).
 
-    Gives the address, such as http://127.0.0.1:40123; ``port`` 0 takes a free one. GET and HEAD are answered,
-    over kept-alive connections; CONNECT is refused with 501 (a tunnel would hold TLS), every other method with
+    Yields the address, such as http://127.0.0.1:40123; ``port`` 0 takes a free one. GET and HEAD are answered,
+    over kept-alive connections; CONNECT is refused with 501 (a tunnel would hold TLS), any other method with
     405. With ``log``, each request appends a line in Squid's native format to that file before its answer is
-    sent. ``latency`` returns the seconds that the answer of a URL waits. Raises OSError where it can't listen
-    or write the log.
+    sent. ``latency`` returns the seconds to delay a URL's answer. Raises OSError where it can't listen or write
+    the log.
     """
-    # Imported where something is served, which is not in the process that starts a server.
+    # Imported here: the process that starts a server does not need it.
     from aiohttp import web
 
     with ExitStack() as resources:
         lines: TextIO | None = None
         if log is not None:
-            # By lines: each is in the file when it is written.
+            # Line-buffered: each line is in the file once it is written.
             lines = resources.enter_context(await asyncio.to_thread(open, log, "a", 1, "ascii"))
 
         async def handle(request: "web.BaseRequest") -> "web.StreamResponse":
@@ -173,7 +173,7 @@ async def serve(
     """Serve as `serving` does until cancelled; ``ready`` is called with the address.
 
     Without ``ready`` it serves its parent process: it writes ``ready URL``, and ends when standard input, a
-    pipe, does. So it goes with its parent, however that ends.
+    pipe, does. So it ends with its parent, however that ends.
     """
     async with serving(answer, host=host, port=port, log=log, latency=latency) as url:
         if ready is not None:
@@ -221,9 +221,9 @@ class ServerProcessError(ScentlineError):
 class ServerProcess:
     """A running child process that serves an offline web at `url`.
 
-    Start one with `archive`, or with a ``module`` of another web that behaves as this one;
-    both return once it serves, and raise `ServerProcessError` when it ends before that. The child ends with
-    `close`, and when this process ends in any way, which ends the pipe that it reads. Ctrl-C does not reach it.
+    Start one with `archive`, or with the ``module`` of another web that behaves like this one; both return once
+    it serves, and raise `ServerProcessError` if it ends before that. The child ends with `close`, and with this
+    process, however that ends, since the pipe that it reads ends. Ctrl-C does not reach it.
     """
 
     def __init__(self, module: str, arguments: Iterable[str], *, log: Path | None = None) -> None:
@@ -234,7 +234,7 @@ class ServerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            # Ctrl-C reaches a terminal's foreground group; this one serves until the pages in flight are in.
+            # Ctrl-C reaches a terminal's foreground group; this one serves the pages still in flight.
             start_new_session=True,
             env=environment(module),
         )
@@ -256,7 +256,7 @@ class ServerProcess:
         return self._child.stdout
 
     def check(self) -> None:
-        """Raise `ServerProcessError` where the child has ended by itself."""
+        """Raise `ServerProcessError` if the child has ended by itself."""
         status = self._child.poll()
         if status is not None:
             raise ServerProcessError(f"the offline server ended with status {status}: {self._said()}")
@@ -302,7 +302,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path)
     parser.add_argument("paths", type=Path, nargs="+")
     given = parser.parse_args()
-    die_with_parent()  # it may be amid an index that takes minutes
+    die_with_parent()  # indexing may take minutes
     try:
         asyncio.run(serve_archive(given.paths, log=given.log))
     except (ArchiveError, OSError) as error:
