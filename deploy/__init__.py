@@ -1,1 +1,1 @@
-"""What Scentline runs in: image, compose file, manifests, dashboards, alerts, and what writes them."""
+"""Deployment: image, compose file, manifests, dashboards, alerts, and their generators."""

@@ -1,13 +1,13 @@
-"""Ports of loopback for servers that are told theirs before they start."""
+"""Loopback ports for servers that need to know theirs before they start."""
 
 import random
 import socket
 
 HOST = "127.0.0.1"
-#: Above those of known services, and below those that a system gives to whoever asks for any (Linux: 32768).
+#: Above the ports of known services, and below the ephemeral ones (Linux: 32768).
 _OFFERED = range(20_000, 32_768)
 _ATTEMPTS = 1000
-#: Bound, never listening: a server that sets SO_REUSEADDR, as nearly all do, can bind the same, and listen.
+#: Bound, never listening: a server that sets SO_REUSEADDR, as nearly all do, can still bind and listen.
 _held: list[socket.socket] = []
 
 
@@ -23,11 +23,10 @@ def free(port: int) -> bool:
 
 
 def free_port(in_a_row: int = 1) -> int:
-    """Return the first of so many ports in a row that nobody takes by chance until this process ends.
+    """Return the first of ``in_a_row`` ports that no other process takes by chance until this one ends.
 
-    One that is found free and let go of may be another's when its server starts, seconds later. These lie
-    where no system looks for a connection's port, and nobody who asks here is given one a second time.
-    Raises `OSError` where there are none.
+    A port that is found free and released may be taken when its server starts, seconds later. These lie outside
+    the ephemeral range, stay bound here, and are never returned twice. Raises `OSError` where there are none.
     """
     chance = random.SystemRandom()  # not the one whose seed a test sets
     for _ in range(_ATTEMPTS):
@@ -38,13 +37,13 @@ def free_port(in_a_row: int = 1) -> int:
 
 
 def _hold(ports: range) -> bool:
-    """Hold all of the ports, or none where one is another's."""
+    """Hold all of the ports, or none if one is taken."""
     begun: list[socket.socket] = []
     try:
         for port in ports:
             begun.append(socket.socket())
             begun[-1].bind((HOST, port))
-            # Only now: with it, a port that somebody else holds could be bound too.
+            # Only now: with it, a port that another process holds could be bound too.
             begun[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     except OSError:
         for each in begun:

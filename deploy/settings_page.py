@@ -1,4 +1,4 @@
-"""The reference page of the settings, written from the class: ``python -m deploy.settings_page``."""
+"""The reference page of the settings, generated from the class: ``python -m deploy.settings_page``."""
 
 import inspect
 import json
@@ -45,7 +45,7 @@ _FIELD = re.compile(r"((?:^    #: .*\n)*)^    (\w+): .*?(?:  #: (.*))?$", re.MUL
 
 
 def meanings() -> dict[str, str]:
-    """Return what each dotted key means: the comment above its field, or behind it."""
+    """Return each dotted key's meaning: the comment above or behind its field."""
     sections: list[tuple[str, type[BaseModel]]] = [("", CrawlSettings), ("", Settings)]
     sections += [(f"{name}.", type(value)) for name, value in Settings() if isinstance(value, Section)]
     return {
@@ -88,7 +88,7 @@ def _table(
 
 
 def _value(name: str, schema: Mapping[str, Any]) -> str:
-    """Return the default, and what else there may be: other values, bounds, or a type that it does not show."""
+    """Return the default, and the other values, the bounds, or the type if the default does not show it."""
     if "enum" in schema:
         others = [f"`{each}`" for each in schema["enum"] if each != schema["default"]]
         return ", ".join([_default(name, schema), *others])

@@ -1,4 +1,4 @@
-"""One broker of Apache Kafka in a directory of its own: formatted, started, waited for, stopped."""
+"""One Apache Kafka broker in a directory of its own: format, start, wait, stop."""
 
 import shutil
 import subprocess
@@ -16,12 +16,12 @@ from deploy.kafka.properties import server_properties, write_properties
 from deploy.ports import HOST, free, free_port
 
 HEAP_MB = 512
-#: Java's options that halve the work of a start, and slow down what runs for long.
+#: Java options that halve the work of a start, and slow down a long run.
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _START_SECONDS = 120
 _STOP_SECONDS = 30
 _TAIL = 2000  # characters of the log in an error
-#: Said when the broker takes part in its cluster and has begun to answer, by the logger of that name.
+#: Logged by KafkaRaftServer once the broker has joined its cluster and answers.
 _READY = "Kafka Server started"
 _LOGGING = [
     f"-Dorg.slf4j.simpleLogger.{option}"
@@ -35,9 +35,8 @@ _LOGGING = [
 class Broker:
     """A broker that keeps everything in ``directory`` and listens on loopback.
 
-    ``properties`` are further ones, listeners among them (`deploy.kafka.properties.server_properties`), and
-    ``java`` further options of Java. Whoever else makes one of the same directory has the same broker: it runs
-    on when this process ends.
+    ``properties`` adds properties, such as listeners (`deploy.kafka.properties.server_properties`), ``java``
+    adds Java options. Other instances with the same directory are the same broker, which outlives this process.
     """
 
     def __init__(
@@ -58,19 +57,19 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """Where it listens, as the setting ``broker`` takes it: of a running one, where it really does."""
+        """Its address as in the setting ``broker``: the actual one while it runs."""
         known = noted(self._note) if self.running else None
         return known.address if known else f"kafka://{HOST}:{self._port}"
 
     @property
     def running(self) -> bool:
-        """Whether its process is there."""
+        """Whether its process runs."""
         return self._process() is not None
 
     def start(self) -> None:
-        """Start it, with what it kept where there is any, and wait until it answers.
+        """Start it, on the data that it kept, if any, and wait until it answers.
 
-        Raises `BrokerError`: Java, Maven or a jar is missing, the port is taken, or it ended instead.
+        Raises `BrokerError` where Java, Maven or a jar is missing, the port is taken, or the broker ends.
         """
         java = [require("java", "default-jre-headless"), *_LOGGING, "-cp", classpath()]
         if not free(self._port):
@@ -96,7 +95,7 @@ class Broker:
             raise
 
     def stop(self) -> bool:
-        """End it in good order, and wait for that; return whether it ran."""
+        """Shut it down and wait for its end; return whether it ran."""
         process = self._process()
         if process is None:
             return False
@@ -110,7 +109,7 @@ class Broker:
         return True
 
     def kill(self) -> None:
-        """End it at once, as a crash does (SIGKILL)."""
+        """Kill it as a crash would (SIGKILL)."""
         process = self._process()
         if process is not None:
             process.kill()

@@ -1,4 +1,4 @@
-"""Apache Kafka's jars: from Maven Central, each the one that ``jars.sha256`` names, kept in a directory."""
+"""Apache Kafka's jars: from Maven Central, checked against ``jars.sha256``, cached in a directory."""
 
 import fcntl
 import hashlib
@@ -17,7 +17,7 @@ CACHE = HERE.parents[1] / ".kafka"
 
 
 class BrokerError(Exception):
-    """A broker that can't be had; the text says what is wrong and what to do."""
+    """A broker that can't be run; the text says what is wrong and what to do."""
 
 
 class MissingProgramError(BrokerError):
@@ -25,10 +25,10 @@ class MissingProgramError(BrokerError):
 
 
 def classpath(cache: Path = CACHE) -> str:
-    """Return Java's class path of the jars, which are fetched first where they are not there yet.
+    """Return Java's class path of the jars; fetches them first if they are missing.
 
-    It names the known jars one by one: nothing else that lies in the directory is run. Several processes may
-    ask at a time. Raises `BrokerError` for a jar that is another one, or without Maven.
+    It names the known jars one by one, so that no other file in the directory runs. Several processes may call
+    it at a time. Raises `BrokerError` for a jar with another digest, or without Maven.
     """
     expected = _expected()
     directory = cache / "jars"
@@ -42,7 +42,7 @@ def classpath(cache: Path = CACHE) -> str:
 
 
 def require(program: str, package: str) -> str:
-    """Return a program's path; raises `MissingProgramError`, which names Debian's ``package`` of it."""
+    """Return a program's path; raises `MissingProgramError`, which names its Debian ``package``."""
     path = shutil.which(program)
     if path is None:
         raise MissingProgramError(

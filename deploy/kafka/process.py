@@ -1,4 +1,4 @@
-"""Which process is the broker of a directory: noted in a file, and checked before anything is done to it."""
+"""The process of a directory's broker: noted in a file, and checked before each use."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -6,12 +6,12 @@ from typing import NamedTuple
 import msgspec
 import psutil
 
-#: Seconds that a process's start may be off, for it is reckoned from the clock.
+#: Seconds that a process's start time may be off: it is derived from the clock.
 _TOLERANCE = 5.0
 
 
 class Noted(NamedTuple):
-    """A process that was started: its number, when it began (Unix seconds), where it listens."""
+    """A started process: its id, its start time (Unix seconds), its address."""
 
     pid: int
     began: float
@@ -27,7 +27,7 @@ def note(file: Path, pid: int, address: str) -> None:
 
 
 def noted(file: Path) -> Noted | None:
-    """Return what the file says, None where there is none or it can't be read."""
+    """Return the noted process, None for a missing or unreadable file."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Noted)
     except (OSError, msgspec.MsgspecError):
@@ -35,9 +35,9 @@ def noted(file: Path) -> Noted | None:
 
 
 def find(file: Path, argument: str) -> psutil.Process | None:
-    """Return the noted process if it still runs: began when it was noted, and has ``argument``.
+    """Return the noted process if it still runs, with the noted start time and ``argument``.
 
-    A number alone says nothing: the system gives it to another process, once the first has ended.
+    An id alone proves nothing: the system reuses it once the process has ended.
     """
     known = noted(file)
     if known is None:

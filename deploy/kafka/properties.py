@@ -8,7 +8,7 @@ from pathlib import Path
 
 MIB = 1024 * 1024
 
-#: What a user's own properties add to, instead of replacing it.
+#: Keys whose given values are appended, not replaced.
 _JOINED = ("listeners", "listener.security.protocol.map")
 
 
@@ -17,7 +17,7 @@ def server_properties(
 ) -> dict[str, str]:
     """Return the properties of a broker that listens on loopback only, and those ``given``.
 
-    The listeners that are given come beside the plain one on ``port``; any other key replaces.
+    Given listeners are added to the plain one on ``port``; any other given key replaces.
 
     >>> given = {"listeners": "SSL://127.0.0.1:9094", "ssl.client.auth": "required"}
     >>> server_properties(Path("data"), 9092, 9093, given)["listeners"]
@@ -33,11 +33,11 @@ def server_properties(
         "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         "log.dirs": str(data),
-        # A topic is made by whoever declares it, with its configuration, and by nobody's asking for it.
+        # Topics are declared with their configuration, and never created by a request for them.
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
         "group.min.session.timeout.ms": "1000",
-        # Of a thousand machines these would be fit; of one they cost its memory and its start.
+        # The defaults fit large clusters; on one machine they cost memory and a slow start.
         "offsets.topic.num.partitions": "4",
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.num.partitions": "4",
@@ -57,7 +57,7 @@ def server_properties(
 def read_properties(text: str) -> dict[str, str]:
     r"""Read the plain form of a Java properties file: ``key=value`` lines, comments and empty lines.
 
-    Raises `ValueError` for any other line, one that goes on in the next among them.
+    Raises `ValueError` for any other line, such as one that continues on the next.
 
     >>> read_properties("# mutual TLS\nssl.client.auth = required\n")
     {'ssl.client.auth': 'required'}

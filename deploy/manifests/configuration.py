@@ -1,4 +1,4 @@
-"""The workers' settings file: every key there is, those of production set, the others as comments."""
+"""The workers' settings file: every key, those of production set, the others as comments."""
 
 import json
 import textwrap
@@ -11,17 +11,17 @@ from deploy.manifests.topics import CLUSTER, PARTITIONS, REPLICAS
 from deploy.settings_page import meanings
 from scentline.streams.settings import PREFIX, keys
 
-#: Where a worker's container has its files.
+#: The paths of a worker's container.
 DATA = "/var/lib/scentline"
 CREDENTIALS = "/etc/scentline/kafka"
 METRICS_PORT = 9464
 
-#: What a worker in Kubernetes is told; everything else is as in docs/settings.md.
+#: The settings of a worker in Kubernetes; all others are as in docs/settings.md.
 GIVEN: dict[str, Any] = {
     "data": DATA,
     "broker": f"kafka://{CLUSTER}-kafka-bootstrap:9093",
     "streams.partitions": PARTITIONS,
-    # The NetworkPolicy fetch-internet lets out to these alone: an order for another port is refused at once.
+    # The NetworkPolicy fetch-internet allows only these: an order for another port is refused at once.
     "fetch.ports": [80, 443],
     "kafka.security": "ssl",
     "kafka.ca_file": f"{CREDENTIALS}/ca.crt",
@@ -40,7 +40,7 @@ _HEAD = """\
 
 
 def configuration(prefix: str = "") -> str:
-    """Return the text of scentline.toml; raises `ValueError` where a value is given for no setting."""
+    """Return the text of scentline.toml; raises `ValueError` for a value of an unknown setting."""
     known, given = keys(), GIVEN | ({"kafka.prefix": prefix} if prefix else {})
     if unknown := given.keys() - known.keys():
         raise ValueError(f"writing scentline.toml: no such settings: {', '.join(sorted(unknown))}")

@@ -1,4 +1,4 @@
-"""Every generated file under deploy/, by name, as it has to be now."""
+"""The current text of every generated file under deploy/, by name."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ ROOT = DEPLOY.parent
 
 
 def files(prefix: str = "") -> dict[str, str]:
-    """Return the text of each generated file under its path in deploy/, of a crawl with a ``kafka.prefix``."""
+    """Return the text of each generated file by its path in deploy/, for a crawl with a ``kafka.prefix``."""
     rules = _read("prometheus/rules.yaml")
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def files(prefix: str = "") -> dict[str, str]:
 
 
 def _alerts(rules: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file of rules, which a plain Prometheus reads, as the Prometheus Operator's object."""
+    """Return a rules file of plain Prometheus as the Prometheus Operator's object."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",

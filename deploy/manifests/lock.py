@@ -1,4 +1,4 @@
-"""The lock files of the image and of the laboratory: parts of requirements.lock, which has all."""
+"""The lock files of the image and of the laboratory: parts of requirements.lock."""
 
 import re
 import tomllib
@@ -33,9 +33,9 @@ def build_lock(lock: str, project: str) -> str:
 
 
 def part(lock: str, asked: Iterable[str]) -> str:
-    """Return the blocks of a lock (of `uv pip compile`) that requirements lead to, directly or not.
+    """Return the blocks of a lock (of `uv pip compile`) that requirements need, directly or not.
 
-    A block names in its "via" lines who asks for it, which is followed from there.
+    A block's "via" lines name the packages that need it.
     """
     # A package may have two blocks, for two ranges of Python's versions.
     blocks = [block for block in re.split(BLOCK, lock) if not block.startswith("#")]
@@ -50,6 +50,6 @@ def _name(block: str) -> str:
 
 
 def _via(block: str) -> set[str]:
-    """Return who asks for a block; that the project does is left out, since it may be for development."""
+    """Return the packages that need a block, without the project: it may need it for development only."""
     comments = re.findall(r"^ {4}#(?: via)? +(\S+)(.*)$", block, re.MULTILINE)
     return {canonicalize_name(name) for name, rest in comments if not rest}

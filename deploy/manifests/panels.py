@@ -1,9 +1,9 @@
 """Grafana's dashboards (JSON model, schema 39) from the short form of deploy/grafana/*.yaml.
 
-A panel has a ``title``, its ``queries`` of Prometheus by their legend, and, where they are not the usual ones,
-the ``unit`` of the answers, the ``kind`` of panel, its ``width`` and ``height`` on the grid, the largest value
-(``most``), a ``description``, and whether the answers are ``stacked``. ``#`` in a query is the choice of the
-namespace, ``$span`` the time that a rate is over.
+A panel has a ``title``, its Prometheus ``queries`` by their legend, and, where they differ from the defaults,
+the ``unit`` of the results, the ``kind`` of panel, its ``width`` and ``height`` on the grid, the largest value
+(``most``), a ``description``, and whether the results are ``stacked``. In a query, ``#`` is the chosen
+namespace, ``$span`` the range of a rate.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ WIDTH = 8
 HEIGHT = 8
 
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
-#: Where there are no namespaces, "All" is chosen, and that is every value, none included.
+#: Without namespaces, "All" is chosen, which matches every value and a missing one.
 _MEANINGS = {"#": 'namespace=~"$namespace"', "$span": "[$__rate_interval]"}
 _KEYS = {"title", "queries", "unit", "kind", "width", "height", "most", "description", "stacked"}
 
@@ -23,7 +23,7 @@ Panel = Mapping[str, Any]
 
 
 def dashboard(form: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON model of a dashboard; raises `ValueError` where a panel has a key that does not exist."""
+    """Return the JSON model of a dashboard; raises `ValueError` where a panel has an unknown key."""
     panels = list(_laid_out(form["rows"]))
     return {
         "uid": form["uid"],

@@ -1,17 +1,17 @@
-"""Topics as Strimzi's ``KafkaTopic``: what ``scentline topics create`` would make, kept by an operator."""
+"""Topics as Strimzi's ``KafkaTopic``: those of ``scentline topics create``, managed by an operator."""
 
 from typing import Any
 
 from scentline.streams.topics import TOPICS, Declared, declared
 
-#: The name of the Kafka cluster, and what the names of its services and secrets begin with.
+#: The name of the Kafka cluster, and the prefix of its services' and secrets' names.
 CLUSTER = "scentline"
 #: As in production; the overlay dev has less.
 PARTITIONS = 12
 REPLICAS = 3
-#: The label by which an overlay gives another number of partitions to all topics that have it.
+#: The label of the topics whose number of partitions an overlay may change.
 SHARDS = "scentline/shards"
-#: Topics whose number of partitions is 1, whatever the setting says.
+#: Topics with 1 partition, whatever the setting says.
 _WHOLE = {topic.name for topic in TOPICS if not topic.shards}
 
 

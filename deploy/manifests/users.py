@@ -1,7 +1,7 @@
-"""Kafka users and what each may do, from the writers and readers in streams/topics.py.
+"""Kafka users and their rights, from the writers and readers in streams/topics.py.
 
-A worker waits until every topic of a crawl is there, and says which are missing. So it may ask for any topic's
-name and partitions (Describe), and for the messages of those only that it reads. It makes no topic and changes
+A worker waits until every topic of a crawl exists, and logs the missing ones. So it may request any topic's
+name and partitions (Describe), but messages only of the topics that it reads. It creates no topic and changes
 nothing else of the cluster. Reading and writing imply describing (kafka.apache.org/documentation, "Operations
 in Kafka").
 """
@@ -15,15 +15,15 @@ from scentline.agents.worker.connect import REJUDGED
 from scentline.streams.topics import APP_ID, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
 
 ROLES = tuple(INBOXES)
-#: The roles that keep tables, each table with its role: the one whose inbox is the table's.
+#: The role of each table: the one whose inbox is the table's.
 OWNERS = {table: next(role for role in ROLES if INBOXES[role] is inbox) for table, inbox in TABLES.items()}
-#: The roles that keep nothing are scaled by the lag of their inbox.
+#: The roles without tables, which scale by the lag of their inbox.
 STATELESS = tuple(role for role in ROLES if role not in OWNERS.values())
 
 OPERATOR = "operator"
 WINDOW = "window"
 SHIPPER = "shipper"
-#: Who stands behind the names in streams/topics.py that are no roles.
+#: The users behind the names in streams/topics.py that are not roles.
 PARTIES = {
     "log shippers": (SHIPPER,),
     "every agent": ROLES,
@@ -44,7 +44,7 @@ Acl = dict[str, Any]
 def users(prefix: str = "") -> list[dict[str, Any]]:
     """Return a ``KafkaUser`` for each role, for people and their window, for log shippers and for KEDA.
 
-    ``prefix`` is the setting ``kafka.prefix``: it is before the users' names too.
+    ``prefix``, the setting ``kafka.prefix``, begins the users' names too.
     """
     rights = {
         role: [*_messages(role), *_changelogs(role), *_fences(role), _group(role, "Read")] for role in ROLES
@@ -105,9 +105,9 @@ def _operations(topic: Topic, user: str) -> list[str]:
 
 
 def _inspection(user: str) -> Iterator[Acl]:
-    """What people's commands need: `topics check` and `lag` of every topic, `snapshot` of most, and `seed`.
+    """Yield the rights of people's commands: `topics check`, `lag`, `snapshot` of most topics, and `seed`.
 
-    A window mirrors what a snapshot copies, and asks for what the commands ask for.
+    A window mirrors what a snapshot copies, and sends the same requests as the commands.
     """
     shown = ("Describe", "DescribeConfigs")
     for topic in TOPICS:
