@@ -176,7 +176,7 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     pages: Natural
     hits: Natural
     harvest_rate: float
-    #: The rates over the last pages and over the last seconds, the numbers of which `HarvestSettings` has.
+    #: The rates over the last pages and over the last seconds, as many as `HarvestSettings` sets.
     rate_by_pages: float
     rate_by_time: float
     lift: float | None  #: Harvest rate divided by that of randomly explored pages, null until one is explored.

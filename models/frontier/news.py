@@ -82,7 +82,7 @@ class Hubs:
         shard.put(keys.hub_key(row.url), row)
         self.changed.add(row.url)
 
-    # what hubs bring
+    # links from hubs
 
     def listed(self, shard: Rows, sighting: Linked) -> None:
         """Apply the links of a revisited hub to this partition, and report the new ones to the hub's."""
@@ -111,7 +111,7 @@ class Hubs:
             row.links += sighting.new
             shard.put(keys.hub_key(row.url), row)
 
-    # what comes of visits
+    # results of visits
 
     def came(self, shard: Rows, end: Fetched) -> bool:
         """Apply the result of a revisit; return whether its order was still in flight."""
@@ -209,13 +209,13 @@ class Prefixes:
 
     def __init__(self, given: tuple[str, ...]) -> None:
         self._given = given
-        self._told: dict[int, list[str]] = {}
+        self._found: dict[int, list[str]] = {}
         self._all = NewsPrefixes(given)
 
     def tell(self, partition: int, prefixes: list[str]) -> None:
         """Replace the prefixes of a partition."""
-        self._told[partition] = prefixes
-        self._all = NewsPrefixes([*self._given, *(one for told in self._told.values() for one in told)])
+        self._found[partition] = prefixes
+        self._all = NewsPrefixes([*self._given, *(one for told in self._found.values() for one in told)])
 
     def match(self, url: str) -> str | None:
         """Return the prefix of a canonical URL, None without one."""
@@ -338,7 +338,7 @@ class NewsLooks:
             # The newest day of the log, which may be old; log lines of the future are ignored.
             self._look = _Look(shard, self._settings, min(news.newest, day_of(now)))
         if self._look.step():
-            self._tell(self._look, now, partitions)
+            self._apply(self._look, now, partitions)
             self._look = None
 
     def _due(self, shard: Rows, now: float) -> bool:
@@ -348,7 +348,7 @@ class NewsLooks:
             return False
         return news.clicks >= max(_FIRST_CLICKS, 2 * seen) or now >= news.told + self._settings.refresh_seconds
 
-    def _tell(self, look: _Look, now: float, partitions: int) -> None:
+    def _apply(self, look: _Look, now: float, partitions: int) -> None:
         shard, settings = look.shard, self._settings
         news = news_of(shard)
         news.prefixes, news.told = look.prefixes(), now

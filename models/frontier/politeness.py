@@ -240,7 +240,7 @@ class HostClocks:
     def next_ready(self, hosts: Iterable[str], now: float) -> float | None:
         """Return the earliest time, not before ``now``, at which one of the hosts is ready.
 
-        None when all of them wait for a fetch in flight, the end of which is unknown.
+        None when all of them wait for fetches in flight, whose ends are unknown.
         """
         earliest = math.inf
         for host in hosts:

@@ -198,14 +198,14 @@ class Steered:
 
     def __init__(self, found: Iterable[Entry] = ()) -> None:
         self._records: dict[str, Steering] = {}
-        self._telling = False
+        self._logs = False
         for entry in found:
             if not defines(entry.key):
                 self.hear(entry.value)
 
     def tell(self) -> None:
         """Log that earlier commands are in force, and from now on each new command."""
-        self._telling = True
+        self._logs = True
         if self.in_force:
             log.info(
                 "steered as before", paused=self.paused, exclusions=len(self.exclusions),
@@ -220,8 +220,8 @@ class Steered:
             log.warning("skipped what can't be read", reason=str(error))
             return None
         self._records[control_key(told)] = told
-        if self._telling:
-            _tell(told)
+        if self._logs:
+            _log_command(told)
         return told
 
     def heard(self, told: Steering) -> bool:
@@ -271,7 +271,7 @@ def _holds(told: Steering) -> bool:
     return not isinstance(told, Slowing) or told.seconds > 0
 
 
-def _tell(told: Steering) -> None:
+def _log_command(told: Steering) -> None:
     """Log a command, and of an exclusion by expression only its name, as the expression may hold a secret."""
     if isinstance(told, Pausing):
         log.info("the crawl is paused" if told.on else "the crawl goes on")

@@ -88,7 +88,7 @@ class Crowd:
         before = self._of_others(shard, row)
         judged = False
         for beside in sighting.pages:
-            self._tell(shard, row, page, beside.partition)
+            self._add_partition(shard, row, page, beside.partition)
             judged = self._put_beside(shard, row, page, beside) or judged
         if judged:
             self.noted[shard.partition].add(page)
@@ -141,7 +141,7 @@ class Crowd:
                 shard.emit(SIGHTINGS, partition, met)
         self.met(shard, met)
 
-    def _tell(self, shard: Rows, row: PageRow, page: bytes, partition: int) -> None:
+    def _add_partition(self, shard: Rows, row: PageRow, page: bytes, partition: int) -> None:
         """Add a partition of pages near a page, and send it the page's verdict, if any."""
         if partition in row.told:
             return

@@ -76,7 +76,7 @@ class Changes:
                     predicate=predicate, kind=kind, url=row.url, time=time, before=since,
                     title=page.title, excerpt=excerpt, reason=reason,
                 )  # fmt: skip
-                self._tell(shard, change)
+                self._publish(shard, change)
 
     def left(self, shard: Rows, row: PageRow, visit: VisitRow, time: float, target: str) -> None:
         """Publish that a page left, for ``row.reason``, or moved to ``target``; the row has its verdict."""
@@ -85,7 +85,7 @@ class Changes:
                 predicate=predicate, kind="moved" if target else "left", url=row.url, time=time,
                 before=visit.visited, title=visit.title, reason=row.reason, target=target,
             )  # fmt: skip
-            self._tell(shard, change)
+            self._publish(shard, change)
         outcome = Outcome(
             url=row.url, time=time, title=visit.title, verdict={}, predicate="", policy="", explored=False,
             probability=0.0, priority=0.0, expected=None, depth=row.depth, words=(), links=(),
@@ -95,7 +95,7 @@ class Changes:
         partition = partition_of(row.url, self._outcomes)
         shard.send(OUTCOMES, partition, row.url.encode(), _encode(outcome))
 
-    def _tell(self, shard: Rows, change: Change) -> None:
+    def _publish(self, shard: Rows, change: Change) -> None:
         offset, index = shard.origin
         change.origin = f"{shard.place}/{offset}.{index}"
         self.told.append((change.predicate, change.kind))
@@ -157,7 +157,7 @@ class Visits:
         told, self._changes.told = self._changes.told, []
         return told
 
-    # what comes of visits
+    # results of visits
 
     def came(self, shard: Rows, end: Fetched) -> Found | None:
         """Apply the result of a visit; return the target that replaces a permanently moved page.
@@ -188,9 +188,9 @@ class Visits:
             self._visited(shard, visit, end.time, changed=text or visit.links != page.links)
             visit.version = page.version
         if page.changed or end.visit == "first":
-            self._told(shard, row, visit, page, end.time, since if newest else None, text=text)
+            self._published(shard, row, visit, page, end.time, since if newest else None, text=text)
 
-    def _told(
+    def _published(
         self,
         shard: Rows,
         row: PageRow,
