@@ -1,7 +1,7 @@
 """The judge agent: checks fetched pages against every active predicate.
 
-Reads `pages` and `control`; keeps the table `duplicates` (a row for a judged page, a band of its sketch, a
-space of URLs, and a later predicate); writes `outcomes`, and links, verdicts and refusals to `sightings`.
+Reads `pages` and `control`; keeps the table `duplicates` (a row per judged page, band of its sketch, space of
+URLs, and later predicate); writes `outcomes`, and links, verdicts and refusals to `sightings`.
 """
 
 import asyncio
@@ -45,14 +45,14 @@ log = EventLog("judge")
 
 #: Pages judged before other work gets its turn.
 PAGES_AT_ONCE = 5
-#: Seconds between two looks at whether there is anything to do.
+#: Seconds between two checks for work.
 LOOK_SECONDS = 0.2
 #: The reason for refusing a page that could not be judged.
 QUARANTINED = "quarantined: it could not be judged"
 
 
 class Arrival(NamedTuple):
-    """A message of `pages`, and the examined page, or why it could not be examined."""
+    """A message of `pages`, and the examined page or its error."""
 
     value: bytes
     fetched: FetchedPage
@@ -81,7 +81,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         )  # fmt: skip
 
     async def examine(self, value: bytes) -> None:
-        """Examine the page that is to be absorbed next, by the current predicates."""
+        """Examine the next page to absorb, by the current predicates."""
         try:
             found: Examined | Exception = await self.examiner.examine(
                 Question(value, self.predicates.expressions)
@@ -99,14 +99,14 @@ class JudgeAgent(Handler[DuplicateRow]):
         raise found
 
     def opened(self, shard: Shard[DuplicateRow]) -> None:
-        """Learn the predicates that the partition's last owner knew and this one may not have heard of yet."""
+        """Apply the predicates that the partition's last owner knew and this one may not have read yet."""
         predicates = self.predicates
         for _, row in shard.scan(LATER_PREFIX):
             if isinstance(row, LaterRow) and row.definition.name not in predicates.definitions:
                 predicates.hear(msgspec.json.encode(row.definition))
 
     def due(self) -> Iterator[tuple[Shard[DuplicateRow], PredicateDefinition]]:
-        """Yield the shards that have kept pages left to judge, each with the predicate."""
+        """Yield each shard with kept pages left to judge, and the predicate."""
         known, active = self.predicates.definitions, self.predicates.active
         asking = [known[name] for name in known if known[name].kept and name in active]
         for shard in self.inbox.shards.values():
@@ -116,12 +116,12 @@ class JudgeAgent(Handler[DuplicateRow]):
                     yield shard, definition
 
     def refused(self, shard: Shard[DuplicateRow], value: bytes) -> None:
-        """Report that a page will not be judged: the frontier waits for it."""
+        """Report a page that will not be judged: the frontier waits for it."""
         with suppress(RecordError):
             self._emit(shard, self._fetched(value), Missing("failed", QUARANTINED))
 
     def absorb(self, shard: Shard[DuplicateRow], fact: Any) -> None:
-        """Judge one page, or report why not; of one fetched for its links report only these."""
+        """Judge one page, or report why not; report only the links of one fetched for them."""
         arrival: Arrival = fact
         fetched, examined = arrival.fetched, arrival.found
         if isinstance(examined, PageError):
@@ -152,7 +152,7 @@ class JudgeAgent(Handler[DuplicateRow]):
             self._judge(shard, arrival, examined)
 
     def _judge(self, shard: Shard[DuplicateRow], arrival: Arrival, examined: Examined) -> None:
-        """Report the verdict on a page; of one that was judged before and has not changed, only that."""
+        """Report the verdict on a page; of an unchanged revisited one, only that it is unchanged."""
         outbox, fetched, page = shard, arrival.fetched, examined.page
         order, revisit = fetched.order, fetched.order.revisit
         if examined.failure is not None:
@@ -161,7 +161,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         partitions, repeated = tuple(sorted(links)), False
         if revisit is None:
             repeated = self._duplicates.repeated(shard, page.url, examined.fingerprint)
-        elif examined.differs:  # links are told to each partition that once had some of them, too
+        elif examined.differs:  # links also go to each partition that had some of them before
             partitions = tuple(sorted({*links, *revisit.partitions}))
             self._duplicates.renew(shard, page.url, examined.fingerprint, order.vouched)
         else:
@@ -179,7 +179,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._tell(outbox, fetched, examined, partitions, repeated)
 
     def keep(self, fetched: FetchedPage, examined: Examined) -> None:
-        """Keep a page, if it is to be kept."""
+        """Keep a page's records, if it has any."""
         order = fetched.order
         self._kept.keep(
             order.url, examined.record, examined.unkept, judged=fetched.time if examined.differs else None,
@@ -191,10 +191,10 @@ class JudgeAgent(Handler[DuplicateRow]):
         self.runtime.bury(shard, place, arrival.value, reason, why)
 
     def _fail(self, shard: Shard[DuplicateRow], arrival: Arrival, reason: str) -> None:
-        """Report that a page could not be judged: it took too long or too much.
+        """Report a page that took too long or too much to judge.
 
-        The report has no origin, for the result may differ when the page comes again after a crash, and must
-        count then. The frontier skips a repetition.
+        The report has no origin: redelivered after a crash, the page may have another result, which must count.
+        The frontier skips a repetition.
         """
         self._read.count("failed")
         log.error("a page could not be judged", url=arrival.fetched.order.url, reason=reason)
@@ -218,7 +218,7 @@ class JudgeAgent(Handler[DuplicateRow]):
     def tell_outcome(
         self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str, *, later: bool = False
     ) -> None:
-        """Report the outcome of a page; a ``later`` one has no words and links again."""
+        """Publish the outcome of a page; a ``later`` one does not repeat its words and links."""
         order, page, again = fetched.order, examined.page, fetched.order.revisit is not None
         outcome = Outcome(
             url=order.url, time=fetched.time, title=page.title, verdict=examined.verdict,
@@ -232,7 +232,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         outbox.send(OUTCOMES.name, partition, order.url.encode(), msgspec.json.encode(outcome))
 
     def subject(self, page: Page) -> str:
-        """Return what a page is about, for those who compare meanings."""
+        """Return a page's subject, by which meanings are compared; empty where none are."""
         return page_subject(page.url, page.title) if self._meanings else ""
 
     def _tell(
@@ -243,7 +243,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         partitions: tuple[int, ...],
         repeated: bool,
     ) -> None:
-        """Send the verdict to the page's own partition, with what its next visit is compared with."""
+        """Send the verdict to the page's own partition, with the content to compare its next visit with."""
         page, again = examined.page, fetched.order.revisit is not None
         came = Came(
             examined.verdict, page.words, self.subject(page), repeated,
@@ -265,7 +265,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         return by_partition
 
     def _emit(self, outbox: Outbox, fetched: FetchedPage, result: Came | Missing) -> None:
-        """Tell the frontier how a fetch ended."""
+        """Report to the frontier how a fetch ended."""
         order, host = fetched.order, fetched.host
         fact = Fetched(order.url, order.order, order.visit, fetched.time, host, result, order.silent)
         outbox.emit(SIGHTINGS.name, self.sightings(order.url), fact)
@@ -279,20 +279,20 @@ class JudgeAgent(Handler[DuplicateRow]):
 
 
 class Rejudge:
-    """Judges kept pages by later predicates, a few at a time, beside new pages: those in ``agent``'s hands.
+    """Judges the kept pages of ``agent``'s partitions by later predicates, a few at a time, beside new pages.
 
     The results have the time of the page's verdict: the frontier and the harvest add them to that verdict once,
-    and skip them where they know none of that time. So a repetition does no harm, and a row has the progress,
-    from which the partition's next owner goes on.
+    and skip them where they know none of that time. So a repetition does no harm. A row has the progress, from
+    which the partition's next owner continues.
 
-    Why no page is missed, however many judges there are: the end of a partition is read once its judge knows
-    the predicate. A page from the end on has its first verdict with the predicate: this judge knows it, and so
+    No page is missed, with any number of judges: the end of a partition is read once its judge knows the
+    predicate. The first verdict on a page from the end on includes the predicate: this judge knows it, and so
     does the next owner, by the row; without the row, the next owner reads an end of its own. A page that an
-    earlier owner may still report without it stands before the end: that owner read it while the partition was
-    its own, and the end was read later. A page before the end is judged again only once its first verdict is in
-    the log, ahead of what is added to it.
+    earlier owner may still report without the predicate is before the end: that owner read it while it owned
+    the partition, and the end was read later. A page before the end is judged again only once its first verdict
+    is in the log, ahead of the addition to it.
 
-    ``room`` returns when the readers of the results have room for more.
+    ``room`` waits until the readers of the results have room.
     """
 
     def __init__(self, agent: JudgeAgent, room: Callable[[], Awaitable[None]]) -> None:
@@ -304,13 +304,13 @@ class Rejudge:
         agent.runtime.watch(self.measure)
 
     async def run(self) -> None:
-        """Judge by each predicate that asks for it; never returns."""
+        """Judge by each predicate that is due; never returns."""
         while True:
             if not await self.look():
                 await asyncio.sleep(LOOK_SECONDS)
 
     def measure(self, reading: Reading) -> None:
-        """Add the number of pages that are left for each predicate."""
+        """Report the number of pages left for each predicate."""
         for name in self._agent.predicates.active:
             reading.add(KEPT_LEFT, 0, name)
         for shard, definition in self._agent.due():
@@ -321,7 +321,7 @@ class Rejudge:
         """Judge a few pages of each partition by each predicate; return whether there were any."""
         if not any(self._agent.due()):
             return False
-        await self._room()  # holding no shard, whose table could not be opened again
+        await self._room()  # holding no shard: its table could not be reopened
         went_on = False
         for partition, definition in [(shard.partition, definition) for shard, definition in self._agent.due()]:
             went_on |= await self._go_on(partition, definition)
@@ -353,9 +353,9 @@ class Rejudge:
     def _note(
         self, partition: int, before: LaterRow | None, row: LaterRow, messages: Sequence[Message] = ()
     ) -> None:
-        """Note the progress of a predicate in the group that reports its verdicts.
+        """Commit a predicate's progress in one group with its verdicts.
 
-        If its row is not as ``before``, the partition was lost meanwhile: its owner goes on from the row.
+        If its row is not as ``before``, the partition was lost meanwhile: its owner continues from the row.
         """
         shard = self._inbox.shards.get(partition)
         if shard is None or later_row(shard, row.definition.name) != before:

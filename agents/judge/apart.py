@@ -1,6 +1,6 @@
-"""Reading what anybody may have written in a process of its own, which that may end, and nothing else with it.
+"""Reading untrusted pages in a process of its own: a page may end that process, and nothing else.
 
-Here is what the system holds such a process to; run as a program, it is that of an `agents.judge.examiner`.
+This module sets the process's limits; as a program, it runs an `agents.judge.examiner`.
 """
 
 import os
@@ -18,26 +18,26 @@ _OUT_OF_MEMORY = Path("/proc/self/oom_score_adj")
 
 
 def die_first() -> None:
-    """Have the system choose this process where it has no memory left, and write no image of it."""
+    """Make this process the first that the system kills when out of memory, and without a core dump."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError):
         _OUT_OF_MEMORY.write_text("1000", encoding="ascii")
 
 
 def bound_memory(size: int) -> None:
-    """Let this process take ``size`` bytes more than it has; more is a MemoryError."""
+    """Let this process take ``size`` bytes more than it has; beyond that it gets a MemoryError."""
     resource.setrlimit(resource.RLIMIT_DATA, (_data() + size, resource.RLIM_INFINITY))
 
 
 def bound_cpu(seconds: int) -> None:
-    """Let this process take ``seconds`` of CPU more than it has; the system ends it then."""
+    """Let this process take ``seconds`` of CPU more than it has; the system kills it then."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     most = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
 
 def _data() -> int:
-    """Return the bytes of data that this process has, as `RLIMIT_DATA` counts them."""
+    """Return this process's bytes of data, as `RLIMIT_DATA` counts them."""
     with suppress(OSError):
         for line in _STATUS.read_text(encoding="ascii").splitlines():
             name, _, value = line.partition(":")
@@ -47,9 +47,9 @@ def _data() -> int:
 
 
 def alone() -> tuple[BinaryIO, BinaryIO]:
-    """Begin such a process: it dies with its parent, and first. Return where requests come from and answers go.
+    """Set up such a process, to die with its parent, and first; return its streams of requests and answers.
 
-    Nothing else in this process reads or writes there.
+    Nothing else in this process uses them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()
@@ -63,7 +63,7 @@ def alone() -> tuple[BinaryIO, BinaryIO]:
 
 
 if __name__ == "__main__":
-    collect_seldom()  # before most is imported: no garbage is among it
+    collect_seldom()  # before most imports, which leave no garbage
     from scentline.agents.judge.examiner import serve
 
     serve()

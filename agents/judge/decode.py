@@ -1,4 +1,4 @@
-"""The kind of a body, by its first bytes, and its text in the encoding that browsers find; never fails.
+"""The kind of a body by its first bytes, and its text in the encoding that browsers find; never fails.
 
 Only HTML and text are read (WHATWG MIME Sniffing standard, sections 6, signatures, and 3, binary data bytes).
 Headers that call a picture HTML are common, and so is HTML with a stray NUL: a few control characters are
@@ -22,13 +22,13 @@ _UTF_16 = {"utf-16": "utf-16-le"}  # as browsers read it, whatever the machine
 _HIGH = re.compile(rb"[\x80-\xff]")
 _ASCII = bytes(range(0x80))
 _DETECT_BYTES = 4096
-# Where guesses are confined to: what pages without a declaration are written in.
+# The encodings to guess from: those of pages without a declaration.
 _GUESSES = [
     *("cp1252", "cp1251", "koi8_r", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
 ]
 _SNIFFED = 1024
-#: Part of the first bytes that may be control characters which no text has.
+#: Share of the first bytes that may be control characters which no text has.
 _STRAY = 0.05
 _SIGNATURES = MappingProxyType({
     b"%PDF-": "PDF",
@@ -86,7 +86,7 @@ def decode(body: bytes, content_type: str | None) -> str:
     if marked is not None and mark is not None:
         return to_unicode(body[len(mark) :], marked)
     in_header, in_page = http_content_type_encoding(content_type), html_body_declared_encoding(body)
-    if in_page and in_page.startswith("utf-16"):  # not so: the declaration itself could be read
+    if in_page and in_page.startswith("utf-16"):  # wrong: the declaration itself was readable
         in_page = "utf-8"
     candidates = [
         codec
@@ -119,7 +119,7 @@ def _guess(body: bytes) -> str:
     sample = body[start : start + _DETECT_BYTES]
     if len(sample) == _DETECT_BYTES:  # no character cut in two
         sample = sample[: max(sample.rfind(b"\n"), sample.rfind(b"<"), sample.rfind(b" ")) + 1] or sample
-    # Imported where a page has to be guessed at.
+    # Imported here: only a guess needs it.
     from charset_normalizer import from_bytes
 
     matches = from_bytes(sample, steps=3, chunk_size=256, cp_isolation=_GUESSES)
@@ -127,14 +127,14 @@ def _guess(body: bytes) -> str:
     if best is None or "cp1252" in best.could_be_from_charset:
         return "cp1252"
     for match in matches:
-        # As good a guess as the best: the commonest encoding it is.
+        # As good a guess as the best: prefer the commonest encoding.
         if match.encoding == "cp1252" and match.chaos <= best.chaos and match.coherence >= best.coherence:
             return "cp1252"
     return best.encoding
 
 
 def binary(body: bytes, wide: bool = False) -> str:
-    r"""Return what kind of binary data a body is; empty for text. ``wide`` is text declared as UTF-16.
+    r"""Return the kind of binary data in a body, empty for text. ``wide``: it is declared as UTF-16.
 
     >>> binary(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     'PNG image'

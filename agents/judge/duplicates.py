@@ -1,9 +1,9 @@
-"""The near-duplicates among the judged pages: an index of their sketches, in the judge's own rows.
+"""Near-duplicates among the judged pages: an index of their sketches, in the judge's own rows.
 
 Each band of a sketch leads to the few pages last judged with the same band; these are compared slot by slot. A
 judged page is never a duplicate.
 
-A copied site may be fetched before the original. So a page is the duplicate of another owner's only where that
+A copied site may be fetched before the original. So a page duplicates another owner's page only where that
 owner has more trust (`models.frontier.fairness`), or where trust is unknown.
 """
 
@@ -22,12 +22,12 @@ SKETCH_PREFIX = b"s"
 BAND_PREFIX = b"b"
 SPACE_PREFIX = b"n"
 LATER_PREFIX = b"l"
-#: Texts kept of a space: a calendar has one for each month's name.
+#: Texts kept per space: a calendar has one for each month's name.
 SPACE_TEXTS = 16
 
 
 class SketchRow(msgspec.Struct, array_like=True, frozen=True, tag="sketch"):
-    """A judged page, the sketch of its text, and the part of all trust that its owner had."""
+    """A judged page, the sketch of its text, and its owner's share of all trust."""
 
     url: str
     sketch: Sketch
@@ -35,30 +35,30 @@ class SketchRow(msgspec.Struct, array_like=True, frozen=True, tag="sketch"):
 
 
 class BandRow(msgspec.Struct, array_like=True, tag="band"):
-    """The pages whose sketches have a band, by their identifiers, the last judged at the end."""
+    """The identifiers of the pages whose sketches have a band, the last judged at the end."""
 
     pages: list[bytes] = []
 
 
 class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
-    """The texts of a space of URLs that differ in numbers only, as hashes of what is there beside digits."""
+    """The texts of a space of URLs that differ in numbers only, as hashes without their digits."""
 
     texts: list[bytes] = []
 
 
 class LaterRow(msgspec.Struct, array_like=True, tag="later"):
-    """A predicate that came after some pages."""
+    """A predicate defined after some pages."""
 
-    #: For the partition's next owner, which may not have heard of the predicate yet.
+    #: For the partition's next owner, which may not have read the predicate yet.
     definition: PredicateDefinition
-    #: The pages that came before the predicate have smaller offsets.
+    #: The pages before the predicate have smaller offsets.
     end: int
-    #: Those that it has judged have smaller offsets.
+    #: The pages that it has judged have smaller offsets.
     at: int = 0
 
     @property
     def done(self) -> bool:
-        """Whether all pages before the end are judged by it."""
+        """Whether it has judged all pages before the end."""
         return self.at >= self.end
 
 
@@ -104,7 +104,7 @@ def _enter(shard: Shard[DuplicateRow], judged: SketchRow, rows: dict[bytes, Dupl
 
 
 class Duplicates:
-    """Looks pages up among those judged before in a shard, and enters them."""
+    """Looks up pages among those judged in a shard, and enters them."""
 
     def __init__(self, settings: JudgeSettings) -> None:
         self._settings = settings
@@ -114,8 +114,8 @@ class Duplicates:
     ) -> str | None:
         """Return the URL of the judged page that this one duplicates; without one, enter it and return None.
 
-        Pages of few words share only their template and duplicate none. ``vouched`` is the owner's part of all
-        trust, None where it is unknown.
+        Pages of few words share only their template and duplicate none. ``vouched`` is the owner's share of all
+        trust, None where unknown.
         """
         found = fingerprint.sketch
         if found is None or not self._settings.duplicates:
@@ -144,7 +144,7 @@ class Duplicates:
             _enter(shard, SketchRow(url, found, vouched), _rows(shard, found))
 
     def repeated(self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint) -> bool:
-        """Return whether a page whose URL differs only in numbers had this text but for its digits.
+        """Return whether a page whose URL differs only in numbers had the same text, digits aside.
 
         That includes the shortest pages, such as days of a calendar without events.
         """

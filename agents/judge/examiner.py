@@ -1,6 +1,6 @@
-"""The work on a page whose duration the page decides, in a process of its own (`agents.judge.apart`).
+"""The work on a page that may take any time, in a process of its own (`agents.judge.apart`).
 
-It answers the questions on standard input, within limits of the system.
+It answers the questions on standard input, within the system's limits.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Examiner:
 
     def __init__(self, work: Work, judges: Sequence[CategoryJudge] = ()) -> None:
         self._work = work
-        #: Returns a fetched page as it came; raises `RecordError` for what is none.
+        #: Returns a fetched page; raises `RecordError` for a message without one.
         self.decode = Decoder[FetchedPage](FetchedPage)
         self._decompress = zstandard.ZstdDecompressor()
         self._packing = Packing(work.keep, work.user_agent)
@@ -79,7 +79,7 @@ class Examiner:
             return Examined(told)
         asked = {name: _parsed(text) for name, text in question.asked.items()}
         verdict, failure, excerpts = self._verdicts.of(page, asked, excerpts=main and not question.alone)
-        if revisit is not None and failure is not None:  # without a judge's answer the last one holds
+        if revisit is not None and failure is not None:  # without a judge's answer its last one holds
             verdict = {name: holds for name, holds in revisit.verdict.items() if name in asked} | verdict
         content = content_of(page.title, page.main, body) if main else b""
         links = links_digest(page.leading) if main else b""
@@ -99,7 +99,7 @@ class Examiner:
 
 
 def _differs(known: Revisit, time: float, content: bytes, links: bytes, verdict: Verdict) -> bool:
-    """Return whether a page has another text, other links or another verdict than known, or the known are old.
+    """Return whether a page's text, links or verdict differ from the known ones, or these are old.
 
     Verdicts of predicates that no longer judge are ignored.
     """
@@ -112,7 +112,7 @@ def _differs(known: Revisit, time: float, content: bytes, links: bytes, verdict:
 
 
 def serve() -> None:
-    """Answer until the end of standard input."""
+    """Answer questions until standard input ends."""
     source, out = alone()
     work = _read(source)
     if not isinstance(work, Work):

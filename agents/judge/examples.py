@@ -1,4 +1,4 @@
-"""Examples that a classifier is trained on: a file of texts or URLs, each with its category."""
+"""Training examples of a classifier: a file of texts or URLs, each with its category."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,13 +28,13 @@ MAX_LINE = 100_000
 MAX_LINES = 1_000_000
 _URL = ("http://", "https://")
 _SETTINGS = JudgeSettings(words=MOST_WORDS)
-#: Seed of how the examples are spread over the parts that are held out.
+#: Seed of the examples' random split into held-out parts.
 SEED = 1
 
 
 @dataclass
 class Examples:
-    """The examples found, and how many lines had to be left out, by reason."""
+    """The examples found, and the number of lines left out, by reason."""
 
     found: list[Example] = field(default_factory=list)
     missing: int = 0
@@ -44,8 +44,8 @@ class Examples:
 def load(path: Path, archive: Archive | None) -> Examples:
     """Read lines of URL or text, tab, category: UTF-8, gzip where the name ends in ``.gz``.
 
-    A page's words come from ``archive``; one that is not there is counted as missing, a text without a word as
-    empty. Raises `ClassifierError`, which names file and line, for a line that is not so.
+    A page's words come from ``archive``; a page that it lacks counts as missing, a text without a word as
+    empty. Raises `ClassifierError`, which names file and line, for a malformed line.
     """
     examples = Examples()
     for number, line in lines_of(path, "examples", MAX_LINE, MAX_LINES, ClassifierError):

@@ -1,6 +1,6 @@
 """The judges of a page: of categories, by labels, a classifier or an installed package, and of its language.
 
-Languages are told apart by py3langid: Naive Bayes over byte sequences (Lui and Baldwin, ACL 2012).
+py3langid identifies languages: Naive Bayes over byte sequences (Lui and Baldwin, ACL 2012).
 """
 
 import gzip
@@ -19,20 +19,20 @@ from scentline.models.predicate.syntax import expand
 from scentline.models.url import canonical
 from scentline.streams.logging import printable
 
-#: Called with a page, returns its categories, the most special ones at least.
+#: Returns the categories of a page, at least the most specific ones.
 CategoryJudge: TypeAlias = Callable[[Page], Iterable[str]]
 #: Returns the language of a page, None where its text does not show it.
 LanguageJudge: TypeAlias = Callable[[Page], str | None]
 
 #: Categories that one judge may give a page.
 MOST_CATEGORIES = 100
-#: The entry points of judges that packages bring.
+#: The entry points of judges in packages.
 GROUP = "scentline.judges"
 
 # Bytes of a line of labels, and lines of a file.
 _MOST_LINE, _MOST_LINES = 4_000, 20_000_000
 _NONE: frozenset[str] = frozenset()
-# Of a text: characters that are read (more make it slower, hardly better), and letters that it must have.
+# Characters read of a text (more make it slower, hardly better), and letters that it must have.
 _MOST_TEXT, _LEAST_LETTERS = 1_000, 20
 # Probability that a language must have.
 _LEAST_PROBABILITY = 0.2
@@ -43,7 +43,7 @@ class LabelsError(ScentlineError):
 
 
 def load_judges(named: Judging) -> list[CategoryJudge]:
-    """Return the judges of categories that are named.
+    """Return the named judges of categories.
 
     Raises `LabelsError`, `ClassifierError` or `ConfigurationError` for one that can't be loaded.
     """
@@ -70,7 +70,7 @@ def _checked(given: Iterable[str]) -> frozenset[str]:
 def lines_of(
     path: Path, kind: str, most_bytes: int, most_lines: int, error: type[ScentlineError]
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a TSV file that are not blank, with numbers; gzip where its name ends in ``.gz``.
+    """Yield the numbered, non-blank lines of a TSV file; gzip where its name ends in ``.gz``.
 
     Raises ``error``, which names the ``kind`` of file, its path and the line.
     """
@@ -114,8 +114,8 @@ class Labels:
 def load_labels(path: Path) -> Labels:
     """Read lines of URL, tab, category: UTF-8, gzip where the name ends in ``.gz``, blank lines skipped.
 
-    A URL may stand on several lines; the category ``A.B`` counts as ``A`` too. Raises `LabelsError`. Pages with
-    the same categories share one set, so that a URL takes about 150 bytes, mostly its own text.
+    A URL may have several lines; the category ``A.B`` counts as ``A`` too. Raises `LabelsError`. Pages with the
+    same categories share one set, so a URL takes about 150 bytes, mostly its own text.
     """
     categories: dict[str, frozenset[str]] = {}
     shared: dict[frozenset[str], frozenset[str]] = {}
@@ -139,9 +139,9 @@ def load_trained(path: Path) -> CategoryJudge:
     """Return the judge of a file of `scentline classifier train`; raises `ClassifierError`, which names it.
 
     It gives a page the category that its words make most probable, and those above it: none where no word of
-    the page stood in an example.
+    the page was in an example.
     """
-    # Imported where there is a classifier: it brings numpy.
+    # Imported here: only a classifier needs numpy.
     from scentline.agents.stored import read_stored
     from scentline.models.classifier import ClassifierError, unpack
     from scentline.models.sealed import MOST_BYTES
@@ -158,7 +158,7 @@ def load_trained(path: Path) -> CategoryJudge:
 
 def load_installed(name: str) -> CategoryJudge:
     """Return the judge that a package offers; raises `ConfigurationError` where it can't be loaded."""
-    # Imported where there is such a judge: they take longer than all else that reads a page.
+    # Imported here: these imports take longer than all else that reads a page.
     from importlib.metadata import entry_points
 
     from scentline.streams.settings import ConfigurationError
@@ -179,7 +179,7 @@ def load_installed(name: str) -> CategoryJudge:
 
 
 class Language:
-    """Recognises the language of a page's title and text. Its model is loaded at the first page."""
+    """Recognises the language of a page's title and text; loads its model at the first page."""
 
     def __init__(self) -> None:
         self._identifier: Any = None
@@ -204,12 +204,12 @@ class Language:
 
 
 class Judgement(NamedTuple):
-    """The verdict on a page, and what was found beside it."""
+    """The verdict on a page, with its failure and excerpts."""
 
     verdict: Verdict
     #: Why a judge of categories failed: then predicates with categories have no verdict.
     failure: str | None = None
-    #: The sentence of the page for each predicate that holds, where excerpts were asked for.
+    #: The sentence of the page for each predicate that holds, where excerpts were requested.
     excerpts: Mapping[str, str] = MappingProxyType({})
 
 
@@ -221,7 +221,7 @@ class Verdicts:
         self._language: LanguageJudge = Language()
 
     def of(self, page: Page, predicates: Mapping[str, Predicate], *, excerpts: bool = False) -> Judgement:
-        """Return the verdict of the predicates, by name, on a page."""
+        """Return the verdict of the named predicates on a page."""
         categories, failure = self._categories(page, predicates.values())
         if failure is not None:
             predicates = {name: each for name, each in predicates.items() if not each.categories}
@@ -235,7 +235,7 @@ class Verdicts:
         )
 
     def _categories(self, page: Page, predicates: Collection[Predicate]) -> tuple[frozenset[str], str | None]:
-        """Return the categories that judges give a page, with those above them, or how one of them failed."""
+        """Return the categories that judges give a page, with those above them, or a judge's failure."""
         found = _NONE
         if not any(predicate.categories for predicate in predicates):
             return found, None

@@ -1,8 +1,8 @@
 """The store of kept pages: numbered WARC files; beyond the bound the oldest or least important are dropped.
 
 A page's records are appended with one write, so that a killed process leaves only the last of them cut short.
-Each run of a crawl begins a file of its own. An index beside each file has the places and the importance of its
-pages.
+Each run of a crawl begins a file of its own. An index beside each file has the offsets and the importance of
+its pages.
 """
 
 import math
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = EventLog("keep")
 
 DIRECTORY = "kept"
-#: The bound is cut into so many parts, each of which is dropped at once.
+#: Parts of the bound; one part is dropped at once.
 PARTS = 16
 
 
@@ -39,7 +39,7 @@ _VISIT = bytes(IDENTIFIER_BYTES)
 
 
 class Copy(NamedTuple):
-    """The records of a page, or of a visit to it, in the store: the least important first, then the oldest."""
+    """The stored records of a page, or of a visit to it; sorts by importance, then the oldest first."""
 
     importance: float
     path: Path
@@ -98,7 +98,7 @@ class KeptPages:
         try:
             _write_all(self._file, records)
         except OSError:
-            self._file.truncate(offset)  # half a record would end what readers can read
+            self._file.truncate(offset)  # readers would stop at half a record
             raise
         _write_all(self._index, _ENTRY.pack(importance, offset, len(records), page, judged))
         self._sizes[path] += len(records)
@@ -110,13 +110,13 @@ class KeptPages:
             self._sizes = {path: path.stat().st_size for path in files(self._directory)}
         last = max((int(path.name.partition(".")[0]) for path in self._sizes), default=0)
         path = self._directory / f"{last + 1:08d}.warc.gz"
-        # Unbuffered: what did not fit on the disk is not tried again when the file is closed.
+        # Unbuffered: closing the file does not retry what did not fit on the disk.
         self._file = path.open("xb", buffering=0)
         self._index = _index(path).open("wb", buffering=0)
         self._sizes[path] = 0
 
     def _drop(self) -> None:
-        """Drop the oldest files while there are too many bytes, but not the one being written."""
+        """Drop the oldest files while over the bound, except the one being written."""
         for path in sorted(self._sizes)[:-1]:
             if sum(self._sizes.values()) <= self._settings.max_bytes:
                 return
@@ -125,8 +125,8 @@ class KeptPages:
     def _drop_least(self) -> None:
         """Drop the least important pages, a part of the bound at once (Cho 1998, section 3, limited buffer).
 
-        The other pages of their files go to new ones: files change only at their ends. A page is in both for a
-        while, and after a crash it stays so: that is the same page twice.
+        The other pages of their files move to new ones, since files are append-only. A page is in both for a
+        while, and stays so after a crash: that is the same page twice.
         """
         self.close()
         kept = [copy for path, size in self._sizes.items() for copy in _entries(path) or [_unknown(path, size)]]
@@ -164,7 +164,7 @@ def files(directory: Path) -> list[Path]:
 
 
 def copies(data: Path, url: str) -> list[Copy]:
-    """Return where a page is kept, its newest version first; a file may have been dropped meanwhile."""
+    """Return the copies of a page, its newest version first; a file may have been dropped meanwhile."""
     sought = identifier(url)
     found = [copy for path in files(data / DIRECTORY) for copy in _entries(path, sought)]
     return sorted(found, key=lambda copy: copy.judged, reverse=True)
@@ -181,12 +181,12 @@ def _index(path: Path) -> Path:
 
 
 def _unknown(path: Path, size: int) -> Copy:
-    """Return a file without an index: it counts as one page of no importance."""
+    """Return a file without an index as one page of no importance."""
     return Copy(-math.inf, path, 0, size, _VISIT, 0.0)
 
 
 def _entries(path: Path, page: bytes = b"", last: int = 0) -> list[Copy]:
-    """Return the whole entries of a file's index in their order, or only so many at its end; or of one page."""
+    """Return a file's whole index entries in order: all, the ``last`` ones, or those of a ``page``."""
     try:
         found = _index(path).read_bytes()
     except FileNotFoundError:
@@ -214,10 +214,10 @@ _TYPES = dict.fromkeys(("request", "response", "metadata"), "WARC-Date") | {"rev
 def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str) -> int:
     """Write the kept records of pages, given by URL and time of fetch; return how many pages were kept.
 
-    Later visits that found a page unchanged go with it. A crawl may be running: records that it is about to
+    Later visits that found a page unchanged are included. A crawl may be running: records that it has yet to
     write, or drops meanwhile, are left out.
     """
-    # Imported where pages are exported: a crawl writes records that another process made.
+    # Imported here: a crawl writes records that another process made.
     from warcio.warcwriter import WARCWriter
 
     from scentline.agents.judge.warc import VERSION, date_of
@@ -228,7 +228,7 @@ def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str
     writer.write_record(writer.create_warcinfo_record("matches.warc.gz", information))
     dates: dict[str, str] = {}
     for url, time in wanted.items():
-        with suppress(ValueError):  # of such a time nothing was kept
+        with suppress(ValueError):  # nothing was kept of such a time
             dates[url] = date_of(time)
     written: set[tuple[str, str, str]] = set()
     for path in files(data / DIRECTORY):

@@ -1,10 +1,10 @@
-"""Reading HTML as a stream of events: what of it is visible text, title, link and directive.
+"""Reading HTML as a stream of events: its visible text, title, links and directives.
 
-A `meta refresh` is a link: the page itself may have words, and its target is asked for in its turn.
+A `meta refresh` is a link: the page itself may have words, and its target is requested in its turn.
 
-No tree is built, and what is kept is bounded whatever the page holds. At an end tag that ends none of them
-libxml2 looks through all open elements, and where a target raises an error it reads on all the same. So a page
-is handed over in pieces, and no further piece once enough is read.
+No tree is built, and what is kept is bounded for any page. At an unmatched end tag libxml2 searches all open
+elements, and it reads on after an error of its target. So it gets a page in pieces, and no further piece once
+enough is read.
 """
 
 import io
@@ -21,17 +21,17 @@ MAX_ELEMENTS = 200_000
 MAX_TEXT = 1_000_000
 MAX_TITLE = 1_000
 MAX_ALT = 300
-#: Characters of a link's tag path, the last ones; of the classes and the identifier of an element in it.
+#: The last characters kept of a link's tag path; the first of an element's classes or identifier in it.
 MAX_PATH = 160
 _MAX_LABEL = 40
-#: Classes of an element that its label has, the first in the order of the alphabet.
+#: Classes in an element's label, the first in alphabetical order.
 _CLASSES = 3
-#: Open elements, added up over the pieces of a page, beyond which no further piece is read: 5 MB may be nested
-#: 500 deep from end to end, and 100 kB 20,000 deep.
+#: Open elements, summed over a page's pieces, beyond which no further piece is read: 5 MB may be nested 500
+#: deep from end to end, and 100 kB 20,000 deep.
 MAX_OPEN = 160_000
 _PIECE = 16_384
 
-# Elements whose content no reader sees. libxml2 hands over the last three as unread markup.
+# Elements with invisible content. libxml2 passes on the last three as unparsed markup.
 _HIDDEN = frozenset({"script", "style", "noscript", "template", "iframe", "noframes", "noembed"})
 # Elements that do not end a word: all others do.
 _INLINE = frozenset(
@@ -44,7 +44,7 @@ _INLINE = frozenset(
 _SECTIONS = dict.fromkeys(("nav", "aside", "footer", "header"), True) | {"main": False, "article": False}
 _ROLES = dict.fromkeys(("navigation", "complementary", "contentinfo", "banner", "search"), True)
 _ROLES["main"] = False
-# Elements whose class or identifier may say that they are navigation, and what it then holds.
+# Elements whose class or identifier may say that they are navigation, and the words that say so.
 _NAMED = frozenset({"div", "ul", "ol", "table", "p", "td", "span", "form", "section", "dl"})
 _NAVIGATION = re.compile(
     r"(?:^|[-_ ])(?:nav|navigation|navbar|navheader|navfooter|menu|menubar|sidebar|sphinxsidebar|side|toc"
@@ -54,12 +54,12 @@ _NAVIGATION = re.compile(
 )
 _MAX_NAME = 200
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-# Elements whose identifier tells a part of a page, unless it counts; and those that all elements are in.
+# Elements whose identifier names a part of a page, unless it has a digit; and those around all others.
 _PARTS = frozenset({"div", "nav", "section", "table", "ul"})
 _ROOTS = frozenset({"html", "body"})
 _DIGIT = re.compile(r"[0-9]")
 _WEIGHING = _HEADINGS | _NAMED | _SECTIONS.keys()
-#: What an occurrence of a word counts in navigation, in the main text and in a heading of it.
+#: Weights of a word in navigation, in the main text and in a heading of it.
 NAVIGATION, TEXT, HEADING = 0, 1, 6
 
 Attributes = Mapping[str, str]
@@ -70,10 +70,10 @@ _REFRESH = re.compile(r"\s*[0-9.]{1,20}\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)
 
 @dataclass(slots=True)
 class Anchor:
-    """A link as it is written: its place in the text, from character ``start`` to ``end``.
+    """A link as written, from character ``start`` to ``end`` of the text.
 
-    ``heading`` counts the headings before it, ``path`` is its tag path (`models.page.Page`) where one was asked
-    for, ``alt`` holds the words that stand for its images.
+    ``heading`` counts the headings before it, ``path`` is its tag path (`models.page.Page`) if requested,
+    ``alt`` holds the alternative texts of its images.
     """
 
     href: str
@@ -85,12 +85,12 @@ class Anchor:
 
 
 class Markup:
-    """What a page's HTML holds; a target of lxml's parser, which calls start, data, end and close.
+    """The content of a page's HTML; a target of lxml's parser, which calls start, data, end and close.
 
-    ``parts`` joined are the visible text, in which elements that are not inline leave line breaks. ``weights``
-    are what a word counts there, each from its place on, ``headings`` where each begins and ends. Links marked
-    ``nofollow`` are left out. ``links`` bounds the anchors kept; ``agent`` is the name that directives may be
-    meant for, beside ``robots``.
+    ``parts`` joined are the visible text, with line breaks at elements that are not inline. ``weights`` are the
+    words' weights there, each from its offset on, ``headings`` the start and end of each heading. Links marked
+    ``nofollow`` are left out. ``links`` bounds the anchors kept; directives may name ``agent``, beside
+    ``robots``.
     """
 
     def __init__(self, links: int, agent: str) -> None:
@@ -124,7 +124,7 @@ class Markup:
         }
 
     def start(self, tag: str, attributes: Attributes) -> None:
-        """Take the start of an element."""
+        """Handle the start of an element."""
         self._elements += 1
         weight = around = self._weights[-1]
         if tag in _WEIGHING or "role" in attributes:
@@ -145,7 +145,7 @@ class Markup:
             self._hidden += 1
 
     def end(self, tag: str) -> None:
-        """Take the end of an element, which may be one that the page leaves out."""
+        """Handle the end of an element, which the page may leave out."""
         weight = self._weights.pop()
         if weight != self._weights[-1]:
             self.weights.append((self._size, self._weights[-1]))
@@ -163,7 +163,7 @@ class Markup:
             self._size += 1
 
     def data(self, text: str) -> None:
-        """Take a piece of text."""
+        """Handle a piece of text."""
         if self._hidden:
             return
         if not self._in_title:
@@ -173,12 +173,12 @@ class Markup:
             self.title += text[:MAX_TITLE]
 
     def close(self) -> None:
-        """Take the end of the page."""
+        """Handle the end of the page."""
         self._close_link()
 
     @property
     def depth(self) -> int:
-        """Open elements."""
+        """The number of open elements."""
         return len(self._weights) - 1
 
     @property
@@ -192,7 +192,7 @@ class Markup:
             self._open = None
 
     def _target(self, href: str | None, attributes: Attributes) -> Anchor | None:
-        """Note a link that begins, and for now ends, here; None when it is not to be used."""
+        """Add a link that begins, and for now ends, here; return None for an unusable one."""
         if href is None or len(self.anchors) >= self._links:
             return None
         if "nofollow" in attributes.get("rel", "").lower().split():
@@ -202,7 +202,7 @@ class Markup:
         return anchor
 
     def _path(self) -> str:
-        """Return the tag path of the innermost open element, empty where none is asked for."""
+        """Return the tag path of the innermost open element, empty where none is requested."""
         return ""
 
     def _a(self, attributes: Attributes) -> None:
@@ -246,20 +246,20 @@ class Markup:
 
 
 class TracedMarkup(Markup):
-    """The same with the tag path of each link, which takes a fifth longer."""
+    """Markup with the tag path of each link, which takes a fifth longer."""
 
     def __init__(self, links: int, agent: str) -> None:
         super().__init__(links, agent)
         self._within: list[tuple[str, Attributes]] = []
-        self._paths: list[str] = []  # of the outermost of them: as many as a link has asked for
+        self._paths: list[str] = []  # of the outermost of them: as many as links needed
 
     def start(self, tag: str, attributes: Attributes) -> None:
-        """Take the start of an element."""
+        """Handle the start of an element."""
         self._within.append((tag, attributes))
         super().start(tag, attributes)
 
     def end(self, tag: str) -> None:
-        """Take the end of an element, which may be one that the page leaves out."""
+        """Handle the end of an element, which the page may leave out."""
         super().end(tag)
         self._within.pop()
         del self._paths[len(self._within) :]
@@ -273,7 +273,7 @@ class TracedMarkup(Markup):
 
 
 def _weight(tag: str, attributes: Attributes, around: int) -> int:
-    """Return what a word counts in an element that may say so, and ``around`` where it does not."""
+    """Return the weight of words in an element, ``around`` where the element sets none."""
     if tag in _HEADINGS:
         return HEADING if around else NAVIGATION
     aside = _ROLES.get(attributes.get("role", "").lower()) if "role" in attributes else None
@@ -291,7 +291,7 @@ def _navigates(name: str) -> bool:
 
 
 def _longer(path: str, tag: str, attributes: Attributes) -> str:
-    """Return the path of an element in one with ``path``, without its first elements where it is too long."""
+    """Return ``path`` extended by an element, without its first elements where it is too long."""
     if tag in _ROOTS:
         return path
     found = f"{path} {_label(tag, attributes)}" if path else _label(tag, attributes)
@@ -299,7 +299,7 @@ def _longer(path: str, tag: str, attributes: Attributes) -> str:
 
 
 def _label(tag: str, attributes: Attributes) -> str:
-    """Return a tag with the first classes and the identifier that it has, in short."""
+    """Return a tag with its first classes and its identifier, shortened."""
     label = tag[:_MAX_LABEL]
     if not attributes:
         return label
@@ -311,7 +311,7 @@ def _label(tag: str, attributes: Attributes) -> str:
 
 
 class _Pieces:
-    """A page's HTML as a file that the parser reads, at its end as soon as ``markup`` holds enough."""
+    """A page's HTML as a file for the parser, which ends as soon as ``markup`` holds enough."""
 
     def __init__(self, html: str, markup: Markup) -> None:
         self._file = io.BytesIO(html.encode("utf-8", "replace"))
@@ -327,12 +327,12 @@ class _Pieces:
 
 
 def read(html: str, links: int, agent: str, *, paths: bool = False) -> Markup:
-    """Return what the HTML holds, with at most ``links`` anchors; reads little further than the limits.
+    """Return the content of the HTML, with at most ``links`` anchors; reads little beyond the limits.
 
-    ``agent`` is our product token in lower case. Anchors have their tag paths where ``paths`` asks for them.
+    ``agent`` is our product token in lower case. With ``paths``, anchors have their tag paths.
     """
     markup = TracedMarkup(links, agent) if paths else Markup(links, agent)
-    target: Any = markup  # the stubs ask for a target of bytes and of comments, which lxml does not
+    target: Any = markup  # the stubs require a target of bytes and of comments, lxml does not
     parser = etree.HTMLParser(target=target, encoding="utf-8", recover=True, no_network=True, huge_tree=False)
     pieces: Any = _Pieces(html, markup)
     with suppress(etree.LxmlError):

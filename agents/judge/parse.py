@@ -1,4 +1,4 @@
-"""From the bytes of a page to a Page: title, text, words, links with the words in and around them."""
+"""Parsing the bytes of a page: title, text, words, links with the words in and around them."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -23,12 +23,12 @@ MAX_HEADING = 12
 MAX_KIND = 60
 #: Anchors read for each link that may be kept: many lead to the same page, or nowhere.
 ANCHORS_PER_LINK = 10
-#: Links of a list of links at least, words that are a main text without such lists, and that no navigation has
-#: in one part unless most are in links.
+#: Least links of a list of links, words of a main text without such lists, and words of a part of navigation
+#: that counts as main text unless most are in links.
 LEAST_LINKS, LEAST_WORDS, LEAST_PROSE = 3, 50, 100
 
 _SPACE, _A, _Z = b" az"
-# Of the code points up to the last that is white space, whether they are; what comes behind them is not.
+# White-space code points; the last entry of the table stands for all code points beyond.
 _WHITE = (
     *(*range(0x09, 0x0E), *range(0x1C, 0x21), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)),
     *(0x2028, 0x2029, 0x202F, 0x205F, 0x3000),
@@ -36,7 +36,7 @@ _WHITE = (
 _IS_WHITE = np.zeros(_WHITE[-1] + 2, np.bool_)
 _IS_WHITE[list(_WHITE)] = True
 
-# What says nothing of the bytes: they tell.
+# Media types that say nothing of the bytes.
 _UNKNOWN = frozenset({"", "application/octet-stream", "application/x-unknown", "unknown/unknown", "*/*"})
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 # Text for programs.
@@ -55,10 +55,10 @@ def parse(
 ) -> Page:
     """Read a page of the canonical ``url``; ``content_type`` is the HTTP header.
 
-    ``agent`` is our product token in lower case, for directives that name it. ``paths`` asks for the tag paths
-    of links, ``main`` for the main text and the links outside navigation. Never raises: a broken page is read
-    as far as a browser would. Plain text has no links; a body of another kind gives an empty page, whose
-    ``barred`` names the kind.
+    ``agent`` is our product token in lower case, for directives that name it. ``paths`` adds the tag paths of
+    links, ``main`` the main text and the links outside navigation. Never raises: a broken page is read as far
+    as a browser would. Plain text has no links; a body of another kind gives an empty page, whose ``barred``
+    names the kind.
     """
     unread = unread_of(body, content_type)
     if unread:
@@ -71,7 +71,7 @@ def parse(
 
 
 def unread_of(body: bytes, content_type: str | None) -> str:
-    """Return the kind of a body that is neither HTML nor text, else an empty text."""
+    """Return the kind of a body that is neither HTML nor text, else an empty string."""
     kind = _kind(content_type)
     unread = "" if kind in _HTML else _unread(kind)
     if not unread and (data := binary(body, "utf-16" in (content_type or "").lower())):
@@ -86,7 +86,7 @@ def is_plain(content_type: str | None) -> bool:
 
 
 def _kind(content_type: str | None) -> str:
-    """Return the media type of a header, empty where that says nothing of the bytes."""
+    """Return the media type of a header, empty if it says nothing of the bytes."""
     kind = (content_type or "").partition(";")[0].strip().lower()
     return "" if "/" not in kind or kind in _UNKNOWN else kind
 
@@ -143,7 +143,7 @@ def _html(url: str, markup: Markup, limits: Judging, *, main: bool) -> Page:
 
 
 class _Main(NamedTuple):
-    """The main text, its words, and where the links in it lead to, as they are written."""
+    """The main text, its words, and the targets of its links, as written."""
 
     prose: str = ""
     words: tuple[str, ...] = ()
@@ -151,10 +151,9 @@ class _Main(NamedTuple):
 
 
 class _Reading:
-    """The words of a text in reading order, and where among them each anchor stands.
+    """The words of a text in reading order, and the place of each anchor among them.
 
-    ``weights`` are what a word counts, each from its place on, ``headings`` where these begin and end
-    (`agents.judge.markup`).
+    ``weights`` and ``headings`` are those of `agents.judge.markup.Markup`.
     """
 
     def __init__(
@@ -176,10 +175,10 @@ class _Reading:
         ]
 
     def telling(self, most: int) -> list[str]:
-        """Return the distinct words of the main text, those that count most first: at least ``most`` of many.
+        """Return the distinct words of the main text, by descending count: at least ``most``, if it has them.
 
-        Of those that count the same, a heading's come first, then they are in reading order. Where all of the
-        text is navigation, it is the main text.
+        Among equal counts, words of headings come first, then reading order decides. Where all of the text is
+        navigation, it is the main text.
         """
         text: list[str] = []
         headings: list[str] = []
@@ -198,12 +197,12 @@ class _Reading:
         return found
 
     def main(self, text: str, anchors: Sequence[Anchor]) -> _Main:
-        """Return what of a text is its main text.
+        """Return the main text of a text.
 
         Long navigation with few links counts as main text: its name misleads. Lists of links (links with only
-        white space between) are left out of the words, unless little is left then: such as the most read pages
-        change while the page does not, and text that is all link text is boilerplate (Kohlschütter et al.,
-        WSDM 2010). Where all of the text is navigation, it is the main text.
+        white space between) are left out of the words, unless little is left then: lists such as the most read
+        pages change while the page does not, and text that is all link text is boilerplate (Kohlschütter et
+        al., WSDM 2010). Where all of the text is navigation, it is the main text.
         """
         spans = list(self._spans())
         linked = bytearray(len(self.words))
@@ -230,25 +229,25 @@ class _Reading:
         return _Main(" ".join(prose), words, hrefs)
 
     def _spans(self) -> Iterator[tuple[int, int, int]]:
-        """Yield what words count, and where those that count so begin and end."""
+        """Yield the weight, the start and the end of each run of words of one weight."""
         starts = [self._index[offset] for offset, _ in self._weights]
         for (_, weight), start, end in zip(self._weights, starts, [*starts[1:], len(self.words)], strict=True):
             yield weight, start, end
 
     def above(self, anchor: Anchor) -> tuple[str, ...]:
-        """Return the first words of the heading that an anchor stands under, or in."""
+        """Return the first words of the heading that an anchor is under, or in."""
         return self._headings[anchor.heading - 1] if anchor.heading else ()
 
     def span(self, anchor: Anchor) -> tuple[int, int]:
-        """Return where the anchor's words begin and end.
+        """Return the start and the end of an anchor's words.
 
-        Where a word goes on behind a link, <a>link</a>s, it belongs to the link as a whole.
+        A word that continues behind a link, <a>link</a>s, belongs to the link as a whole.
         """
         return self._index[anchor.start], self._index[anchor.end]
 
 
 def cut(text: str, offsets: Sequence[int] = ()) -> tuple[list[str], list[int]]:
-    """Return the words of a text, and how many of them begin before each of some offsets in ascending order.
+    """Return the words of a text, and how many of them begin before each of the ascending ``offsets``.
 
     >>> cut("A broken link", [2, 5])
     (['broken', 'link'], [0, 1])
@@ -260,7 +259,7 @@ def cut(text: str, offsets: Sequence[int] = ()) -> tuple[list[str], list[int]]:
     starts, runs = edges[::2], line.split()
     sizes = edges[1::2] - starts
     first = signs[starts + 1]
-    # Size and first letter tell of all but few whether they are words (`is_word`).
+    # Size and first letter decide for all but a few whether they are words (`is_word`).
     a_to_z = (first >= _A) & (first <= _Z)
     kept = (sizes > 1) | ~a_to_z
     doubtful = (sizes > MAX_DIGITS) & ((sizes > MAX_LENGTH) | ~a_to_z)
@@ -279,10 +278,10 @@ def _signs(text: str) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint32]:
 def _links(
     url: str, base: str, reading: _Reading, anchors: Iterable[Anchor], limits: Judging
 ) -> tuple[tuple[Link, ...], tuple[str, ...]]:
-    """Return a link for each target in the order of first occurrence, to which later anchors add words.
+    """Return a link for each target in the order of first occurrence, and the tag paths that anchors have.
 
-    Beside them their tag paths, where anchors have them.
-    Anchors behind the last used target are ignored: to make a URL canonical takes time.
+    Later anchors add words to their target's link.
+    Anchors behind the last used target are ignored: canonical URLs take time.
     """
     targets: dict[str, str | None] = {}
     found: dict[str, tuple[list[str], tuple[str, ...], tuple[str, ...]]] = {}
@@ -317,7 +316,7 @@ def _links(
 
 
 def _leading(hrefs: Iterable[str], base: str, links: Iterable[Link]) -> tuple[str, ...]:
-    """Return the targets of those links that are written so somewhere."""
+    """Return the targets of those links that one of ``hrefs`` leads to."""
     found = {canonical(href, base) for href in hrefs}
     return tuple(link.url for link in links if link.url in found)
 
@@ -336,7 +335,7 @@ def _lists(text: str, anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor, Ancho
 
 
 def _collapsed(text: str) -> str:
-    """Return a text with single spaces: the words that ``str.split`` makes of it, in two thirds of the time."""
+    """Return a text with single spaces between its words, in two thirds of the time of ``str.split``."""
     signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     white = _IS_WHITE.take(signs, mode="clip")
     kept = ~white
@@ -346,7 +345,7 @@ def _collapsed(text: str) -> str:
 
 
 def _distinct(sequence: Iterable[str], limit: int) -> tuple[str, ...]:
-    """Return the first distinct ones; what comes after them is not looked at."""
+    """Return the first ``limit`` distinct words; reads no further."""
     found: dict[str, None] = {}
     for word in sequence:
         found[word] = None

@@ -1,4 +1,4 @@
-"""The predicates in force, as the topic `control` has them."""
+"""The predicates in force, from the topic `control`."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _decode = JsonDecoder[PredicateDefinition](PredicateDefinition)
 
 
 def read_definition(value: bytes) -> PredicateDefinition:
-    """Read a message of the topic `control`; raises `RecordError` for one that is no definition."""
+    """Read a message of the topic `control`; raises `RecordError` unless it is a definition."""
     definition = _decode(value)
     if definition.state not in (ACTIVE, PAUSED, REMOVED):
         raise RecordError(f"the state is {definition.state!r}, expected {ACTIVE}, {PAUSED} or {REMOVED}")
@@ -48,7 +48,7 @@ def check_query(settings: FrontierSettings, predicates: Mapping[str, Predicate])
 
 
 def with_every_page(settings: Settings) -> Settings:
-    """Return settings whose crawl has a predicate: if it has an ordering, one that every page satisfies.
+    """Return the settings; a crawl with only an ordering gets a predicate that every page satisfies.
 
     An ordering needs none to choose by, but pages are judged, counted and kept by a predicate.
     """
@@ -60,8 +60,8 @@ def with_every_page(settings: Settings) -> Settings:
 class Predicates:
     """The predicates by name: all ``definitions``, and those that are ``active``, parsed.
 
-    A paused predicate judges as before and has no turns; a removed one judges no more pages, but its name stays
-    taken, as do its counts.
+    A paused predicate judges as before and gets no turns; a removed one judges no more pages, but keeps its
+    name and its counts.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Predicates:
 
     @property
     def expressions(self) -> dict[str, str]:
-        """The expressions of those that judge, by name."""
+        """The expressions of the active predicates, by name."""
         return {name: self.definitions[name].expression for name in self.active}
 
     def hear(self, value: bytes | None) -> PredicateDefinition | None:

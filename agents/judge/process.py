@@ -1,7 +1,7 @@
 """An examiner in a process of its own: a page that takes too long or too much, or ends it, harms no other page.
 
-The process is started again for the next page. Its environment has no settings, which may hold secrets, and it
-dies with its parent, however that ends.
+The process restarts for the next page. Its environment has no settings, which may hold secrets, and it dies
+with its parent, however that ends.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from scentline.streams.settings import PREFIX, ConfigurationError
 
 #: Seconds until the judges must be loaded: a large table of labels takes a minute.
 READY_SECONDS = 600.0
-#: Seconds that a process has to end in once it is killed.
+#: Seconds to wait for the end of a killed process.
 END_SECONDS = 5.0
 # Bytes of an answer that are read ahead.
 _AHEAD = 1 << 20
@@ -46,12 +46,12 @@ class _EndedError(ScentlineError):
 
 
 class ExaminerProcess:
-    """Examines pages one at a time, in a child process that is started again after each page that ended it."""
+    """Examines pages one at a time, in a child process that restarts after each page that ended it."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
         self._child: Process | None = None
-        #: Those that were killed, and may not have ended.
+        #: Killed processes that may not have ended.
         self._killed: list[Process] = []
         self._lock = asyncio.Lock()
 
@@ -61,10 +61,10 @@ class ExaminerProcess:
             await self._started()
 
     async def examine(self, question: Question) -> Examined:
-        """Return what a page is; raises `RecordError` where the message holds none, `PageError`.
+        """Examine a page; raises `RecordError` where the message holds none, `PageError`.
 
-        A page on which the process ended in time is tried again: something else may have killed it, or an
-        earlier page may have left it in a bad state.
+        A page that ended the process within its time is tried once more: something else may have killed it, or
+        an earlier page may have left it in a bad state.
         """
         async with self._lock:
             try:
@@ -128,7 +128,7 @@ class ExaminerProcess:
         return _EndedError(f"it ended the process that read it: status {status}")
 
     async def _started(self) -> Process:
-        """Return the process, started if there is none."""
+        """Return the process; start it if there is none."""
         if self._child is not None and self._child.returncode is None:
             return self._child
         inherited = {name: value for name, value in environment().items() if not name.startswith(PREFIX)}
@@ -149,7 +149,7 @@ class ExaminerProcess:
         raise ConfigurationError(_reason(answer, "not-ready"))
 
     def _kill(self) -> None:
-        """Have the process end, if there is one."""
+        """Kill the process, if there is one."""
         child, self._child = self._child, None
         if child is not None:
             kill_group(child.pid)
@@ -163,9 +163,9 @@ def _reason(answer: Answer, kind: str) -> str:
 
 
 async def _end(child: Process) -> int:
-    """End a process, and return its status.
+    """Kill a process and return its status.
 
-    A grandchild in another session may hold its pipes: asyncio waits for their end, but not for long here.
+    A grandchild in another session may hold its pipes, for whose end asyncio waits: here only for a while.
     """
     kill_group(child.pid)
     try:

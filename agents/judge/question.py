@@ -1,4 +1,4 @@
-"""The questions of a judge to its examiner, and the answers: MessagePack, each behind its length.
+"""The questions of a judge to its examiner, and the answers: length-prefixed MessagePack.
 
 The judge imports no reader of pages, and its examiner no settings: both import this.
 """
@@ -43,8 +43,8 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
 
     @classmethod
     def of(cls, settings: "Settings") -> "Work":
-        """Return them from all settings."""
-        # Imported where it is used, which is not in the process of an examiner.
+        """Select them from all settings."""
+        # Imported here: an examiner's process does not need it.
         from scentline.agents.fetch.guard import product
 
         judge, fetch = settings.judge, settings.fetch
@@ -61,16 +61,16 @@ Judging: TypeAlias = "JudgeSettings | Work"
 
 
 class Question(msgspec.Struct, array_like=True, frozen=True, tag="question"):
-    """A message of `pages`, and the expressions of predicates by name."""
+    """A message of `pages`, and the predicates' expressions by name."""
 
     value: bytes
     asked: dict[str, str]
-    #: Only their verdict is wanted: the page was judged before.
+    #: Only their verdict is needed: the page was judged before.
     alone: bool = False
 
 
 class Examined(msgspec.Struct, array_like=True, frozen=True, tag="examined"):
-    """An answer, a page: ``content``, ``links`` and ``excerpts`` are those of `models.facts.Page`."""
+    """An examined page: ``content``, ``links`` and ``excerpts`` are those of `models.facts.Page`."""
 
     #: Without its text.
     page: Page
@@ -79,9 +79,9 @@ class Examined(msgspec.Struct, array_like=True, frozen=True, tag="examined"):
     #: Why a judge of categories failed.
     failure: str | None = None
     fingerprint: Fingerprint = NONE
-    #: The page as it is kept.
+    #: The records to keep.
     record: bytes = b""
-    #: Why a page is not kept that should be.
+    #: Why a page to keep has no records.
     unkept: str = ""
     content: bytes = b""
     links: bytes = b""
@@ -125,7 +125,7 @@ Answer: TypeAlias = Ready | Examined | Refused
 
 
 def received(source: BinaryIO) -> bytes | None:
-    """Return the next message as it was written, None at the end."""
+    """Return the next message, still encoded; None at the end."""
     head = source.read(HEAD)
     size = int.from_bytes(head, "big")
     data = source.read(size)
@@ -133,6 +133,6 @@ def received(source: BinaryIO) -> bytes | None:
 
 
 def framed(message: msgspec.Struct) -> bytes:
-    """Return a message as it is written."""
+    """Return a message behind its length."""
     data = msgspec.msgpack.encode(message)
     return len(data).to_bytes(HEAD, "big") + data

@@ -2,11 +2,11 @@
 
 The body is stored without transfer and content encodings; so the response's headers are those that the crawler
 keeps, with the length of this body, and name no encoding. Their values are ASCII, with anything else
-percent-encoded, as in a URL. The request has method, URL, host and User-Agent. Identifiers are derived from URL
-and time, so that a page that is written twice, as after a crash, is the same one.
+percent-encoded, as in a URL. The request has method, URL, host and User-Agent. Identifiers derive from URL and
+time, so a page written twice, as after a crash, is the same one.
 
-A kept page that is visited again and has not changed has a revisit record (section 6.7): of the profile "server
-not modified" after a 304, else "identical payload digest" where it is the same byte for byte.
+An unchanged revisit of a kept page has a revisit record (section 6.7): of the profile "server not modified"
+after a 304, else "identical payload digest" where it is the same byte for byte.
 """
 
 import io
@@ -42,14 +42,14 @@ _TITLE = 300
 # Compression level and window of a gzip member. ISA-L's best level takes a tenth of zlib's time at level 9, to
 # which warcio is fixed, for members 6 % larger.
 _LEVEL, _GZIP = isal_zlib.ISAL_BEST_COMPRESSION, 31
-# What the name of a header may be (RFC 9110, 5.6.2).
+# The name of a header (RFC 9110, 5.6.2).
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ASCII = string.printable
 _PHRASES = {int(status): status.phrase for status in HTTPStatus}
 
 
 def date_of(time: float) -> str:
-    """Return seconds since the epoch as WARC-Date writes them; ValueError for a time that has no date.
+    """Return seconds since the epoch as a WARC-Date; raises ValueError for a time without a date.
 
     >>> date_of(1.5)
     '1970-01-01T00:00:01.500000Z'
@@ -62,7 +62,7 @@ def date_of(time: float) -> str:
 
 
 def packed(fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict, user_agent: str) -> bytes:
-    """Return the records of a page; ValueError for one whose URL or time no record can hold."""
+    """Return the records of a page; raises ValueError for a URL or time that none can hold."""
     url = fetched.order.url
     if not crawlable(url):
         raise ValueError("expected a canonical URL")
@@ -107,7 +107,7 @@ def _member(
     kind: str = "",
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
-    """Return a record as a gzip member; ``more`` headers go beside those that all have."""
+    """Return a record as a gzip member, with ``more`` headers beside those of all records."""
     out = io.BytesIO()
     writer = WARCWriter(out, gzip=False, warc_version=VERSION)
     headers = {"WARC-Record-ID": _identifier(fetched, record_type), "WARC-Date": date_of(fetched.time), **more}
@@ -159,8 +159,7 @@ def _metadata(fetched: FetchedPage, page: Page, verdict: Verdict) -> bytes:
 class Packing:
     """Makes the records of the pages that ``which``, the setting `keep.pages`, keeps.
 
-    They are empty for a page that is not to be kept; of one that should be, but that no record can hold, it is
-    said why.
+    They are empty for a page that is not kept, with the reason if no record can hold it.
     """
 
     def __init__(self, which: str, user_agent: str) -> None:
@@ -182,5 +181,5 @@ class Packing:
 def _unless_broken(pack: Callable[..., bytes], *page: Any) -> tuple[bytes, str]:
     try:
         return pack(*page), ""
-    except Exception as error:  # of this page, whatever it is: the others are judged and kept
+    except Exception as error:  # of this page alone: the others are judged and kept
         return b"", type(error).__name__
