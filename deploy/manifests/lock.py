@@ -19,8 +19,7 @@ def runtime_lock(lock: str, project: str) -> str:
 
 def lab_lock(lock: str, lab: str, project: str) -> str:
     """Return what the laboratory needs that the program does not; ``lab`` is the text of its pyproject.toml."""
-    declared = tomllib.loads(lab)["project"]
-    asked = [*declared["dependencies"][1:], *declared["optional-dependencies"]["semantic"]]
+    asked = tomllib.loads(lab)["project"]["dependencies"][1:]
     of_program = {_name(block) for block in re.split(BLOCK, runtime_lock(lock, project))}
     return _HEAD + "".join(
         f"{block.rstrip()}\n" for block in re.split(BLOCK, part(lock, asked)) if _name(block) not in of_program
