@@ -1,7 +1,7 @@
-"""Asking the processes that hold a crawl's frontiers: what they answer, how they are found, and who may ask.
+"""Queries to the processes that hold a crawl's frontiers: the answers, the addresses, and access.
 
-A crawl answers on loopback; its data directory has the port and the token, for whoever may read it.
-Workers on Kafka answer where their metrics are (``window.workers``), to whoever has the window's token.
+A crawl answers on loopback; its data directory has the port and the token, which only its owner can read.
+Workers on Kafka answer beside their metrics (``window.workers``), to requests with the window's token.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ from scentline.models.records import UNREADABLE
 from scentline.streams.metrics.endpoint import Answer, Route, said, serving
 from scentline.streams.settings import Settings
 
-#: Within the window's directory, who answers.
+#: The file with the `Address`, in the window's directory.
 ADDRESS = "owner"
-#: Seconds that an answer may take where the frontier is at work, and that a connection may.
+#: Timeouts in seconds: of an answer, for the frontier may be busy, and of connecting.
 ANSWER_SECONDS, CONNECT_SECONDS = 10.0, 1.0
-#: Bytes of an address at most.
+#: Most bytes of an address.
 _MOST_ADDRESS = 4_096
 
 log = EventLog("window")
@@ -43,24 +43,24 @@ T = TypeVar("T")
 
 
 class UnansweredError(ScentlineError):
-    """Nobody who holds a frontier of a crawl that runs has answered."""
+    """No process with a frontier of the running crawl has answered."""
 
 
 class Owner(Protocol):
-    """Who knows a crawl's frontier."""
+    """Answers about a crawl's frontier."""
 
     def standings(self, predicate: str = "", hosts: Sequence[str] = ()) -> list[Standing]:
-        """Return how each worker's partitions stand, with a predicate's best candidates, and these hosts."""
+        """Return each worker's standing, with a predicate's best candidates, and with these hosts."""
 
     def explain(self, url: str) -> Explanation | None:
-        """Return what is known of a canonical URL, None where it was never met."""
+        """Return what is known about a canonical URL, None if it was never met."""
 
     def features(self, predicate: str, kind: str = "", side: str = "for") -> Features | None:
-        """Return what was learned of a predicate, None where that is not known."""
+        """Return what was learned about a predicate, None if that is unknown."""
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where to ask, and the token that is asked for."""
+    """A process's URL, and the token that it requires."""
 
     url: str
     token: str
@@ -71,7 +71,7 @@ class Address(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def answering(settings: Settings, answers: Answers, routes: dict[str, Route]) -> AsyncIterator[None]:
-    """Answer during the block: on Kafka among the ``routes`` of the metrics, else at a port of its own."""
+    """Serve answers during the block: on Kafka among the metrics' ``routes``, else on a port of its own."""
     given = settings.window.token
     if settings.on_kafka:
         if given is not None:
@@ -120,7 +120,7 @@ def _routes(answers: Answers, token: str) -> dict[str, Route]:
 
 
 class Running:
-    """The workers of a crawl that runs, each asked for its partitions; what does not answer is left out."""
+    """The workers of a running crawl, each queried for its partitions; silent ones are left out."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -128,26 +128,26 @@ class Running:
         self._client = httpx.Client(timeout=timeout, trust_env=False, verify=False)  # noqa: S501 - plain HTTP
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
     def standings(self, predicate: str = "", hosts: Sequence[str] = ()) -> list[Standing]:
-        """Return how each worker's partitions stand."""
+        """Return the standing of each worker."""
         with suppress(UnansweredError):
             return self._ask("/standing", Standing, predicate=predicate, host=tuple(hosts))
         return []
 
     def explain(self, url: str) -> Explanation | None:
-        """Return what the worker that holds its host knows of a URL."""
+        """Return what the worker with its host knows about a URL."""
         return next(iter(self._ask("/explain", Explanation, url=url)), None)
 
     def features(self, predicate: str, kind: str = "", side: str = "for") -> Features | None:
-        """Return what was learned of a predicate: every worker knows it."""
+        """Return what was learned about a predicate, from the worker with most judged pages."""
         found = self._ask("/features", Features, predicate=predicate, kind=kind, side=side)
         return max(found, key=lambda each: each.judged, default=None)
 
     def _ask(self, path: str, of: type[T], **query: str | Sequence[str]) -> list[T]:
-        """Return what those say who know; raises `UnansweredError` where nobody answers."""
+        """Return all answers but nil; raises `UnansweredError` if no worker answers."""
         addresses = list(self._addresses())
         with ThreadPoolExecutor(max(1, len(addresses))) as threads:
             found = list(threads.map(lambda each: self._asked(each, path, query), addresses))
@@ -191,7 +191,7 @@ def _kept(path: Path) -> Address | None:
 
 
 def _decoded(data: bytes | None, of: type[T]) -> T | None:
-    """Return an answer; one that can't be read is of another release, and so none."""
+    """Decode an answer; an unreadable one is from another release, and counts as none."""
     with suppress(*UNREADABLE):
         return None if data is None else msgspec.msgpack.decode(data, type=of | None)
     return None

@@ -1,6 +1,6 @@
-"""Processes: what one does when it is told to end, and how a module is run in one of its own.
+"""Processes: how one shuts down at a signal, and how a module runs in one of its own.
 
-It ends at SIGTERM, and at Ctrl-C unless it was started to ignore that.
+A process ends at SIGTERM, and at Ctrl-C unless it was started to ignore it.
 """
 
 import os
@@ -14,12 +14,11 @@ from types import FrameType
 
 
 def end_as_by_ctrl_c() -> None:
-    """Have SIGTERM end this process in good order, as Ctrl-C does.
+    """Have SIGTERM shut this process down as Ctrl-C does.
 
-    It does so too where SIGINT is ignored, as in a process that a shell's script or cron starts in the
-    background: SIGINT is blocked there, which keeps it away as well. For an event loop puts its own way to end,
-    to cancel its main task, only in the place of Python's handler. An exception raised amid whatever
-    runs may be lost.
+    Where SIGINT is ignored, as in a background process of a shell script or cron, it is blocked instead, and
+    gets Python's handler: an event loop replaces only that one with its own shutdown, which cancels its main
+    task. An exception raised in the middle of other code may be lost.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
@@ -35,11 +34,11 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def told_to_end(end: Callable[[], object]) -> Iterator[None]:
-    """Call ``end`` in the running event loop when this process is told to end, as long as the block runs.
+    """Call ``end`` in the running event loop at a signal to shut this process down, during the block.
 
-    SIGINT is left ignored where it is: whoever started the process so does not want Ctrl-C to reach it.
+    An ignored SIGINT stays ignored: the process was started so that Ctrl-C does not reach it.
     """
-    # Imported when it is used: whoever runs an event loop has it, and the command line starts without.
+    # Imported on use: a caller with an event loop has it, and the command line starts without.
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -58,7 +57,7 @@ def told_to_end(end: Callable[[], object]) -> Iterator[None]:
 
 
 def kill_group(leader: int) -> None:
-    """Kill a process that leads a session, and what it started there; it may have ended before that."""
+    """Kill the leader of a session, and what it started there; it may have ended already."""
     with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
 
@@ -67,7 +66,7 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def die_with_parent() -> None:
-    """Have the system kill this process when the thread that started it ends, where it can."""
+    """On Linux, have this process killed when the thread that started it ends."""
     if sys.platform == "linux":
         import ctypes
 
@@ -78,15 +77,15 @@ _ROOT = Path(__file__).parents[2]
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module of the package that runs here.
+    """Return the command that runs a module of this package.
 
-    Its path comes first, the working directory (-P) not at all, whatever lies there.
+    The package's path comes first (`environment`), the working directory not at all (-P).
     """
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def environment(module: str = "") -> dict[str, str]:
-    """Return this process's environment, by which the package is found, and that of a ``module`` beside it."""
+    """Return this process's environment, with the paths of this package and of a ``module``'s."""
     path = [str(_ROOT)]
     if module:
         path.append(str(Path(import_module(module.partition(".")[0]).__file__ or "").parents[1]))

@@ -1,4 +1,4 @@
-"""Files that this program writes and reads again: written whole, read bounded, named in every error."""
+"""Files that this program writes and reads: atomically, within bounds, named in every error."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def read_stored(path: Path, most: int, unpack: Callable[[bytes], T], error: type[ValueError], name: str) -> T:
-    """Return what ``unpack`` makes of a file of at most ``most`` bytes; it refuses more than that.
+    """Return ``unpack`` of a file of at most ``most`` bytes; ``unpack`` must refuse more.
 
     Raises ``error``, which ``unpack`` raises too, with ``name`` in front.
     """
@@ -31,17 +31,17 @@ def read_stored(path: Path, most: int, unpack: Callable[[bytes], T], error: type
 
 
 def write_stored(path: Path, data: bytes) -> None:
-    """Write a file, its owner's alone, in the place of an earlier one: the whole file, or none."""
+    """Write or replace a file atomically; only its owner can read it."""
     with whole(path, 0o600) as file:
         file.write(data)
 
 
 @contextmanager
 def whole(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """Open what takes the place of a file once it is whole, with this ``mode`` as far as the umask lets it.
+    """Open a temporary file that replaces ``path`` once it is complete, with ``mode`` less the umask.
 
-    It is on the disk then: a failure of power leaves neither an empty file nor a part of one. What stands in
-    the way, such as a symbolic link, is not followed. Raises `OSError`.
+    It is synced first: a power failure leaves neither an empty nor a partial file. A symbolic link in the way
+    is not followed. Raises `OSError`.
     """
     partial = path.with_name(f"{path.name}.partial")
     partial.unlink(missing_ok=True)
@@ -58,10 +58,10 @@ def whole(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 
 
 def open_plain(path: Path, *, follow: bool = True) -> BinaryIO:
-    """Open what is a plain file for reading.
+    """Open a plain file for reading.
 
-    What is none, such as a pipe, on which reading would wait, is an `OSError`; so is a symbolic link, unless it
-    may be followed.
+    Anything else, such as a pipe, on which reading would block, raises `OSError`; so does a symbolic link,
+    unless ``follow``.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     number = os.open(path, flags)
@@ -81,12 +81,12 @@ def _sync(directory: Path) -> None:
 
 # a table of word-piece vectors
 
-#: The table that comes with the program; words.NOTICE says what it is made from, and how.
+#: The shipped table; words.NOTICE says from what, and how, it is made.
 SHIPPED = Path(__file__).parent / "semantic" / "words.table"
 
 
 def table_of(setting: str | None) -> "SemanticTable | None":
-    """Return the table that `learn.semantic` names, None where it names none; raises what `read_table` does."""
+    """Return the table that `learn.semantic` names, if any; raises what `read_table` does."""
     if setting is None:
         return None
     return read_table(SHIPPED if setting == "auto" else Path(setting))
@@ -94,7 +94,7 @@ def table_of(setting: str | None) -> "SemanticTable | None":
 
 def read_table(path: Path) -> "SemanticTable":
     """Return the table of a file; raises `models.semantic.SemanticTableError`, which names it."""
-    # Imported where there is a table: it brings numpy.
+    # Imported on use: it brings numpy.
     from scentline.models.semantic import MOST_BYTES, SemanticTableError, unpack
 
     return read_stored(path, MOST_BYTES, unpack, SemanticTableError, str(path))

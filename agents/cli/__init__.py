@@ -14,8 +14,7 @@ from importlib.metadata import entry_points
 
 from scentline.streams.memory import collect_seldom, import_sparingly, uncollected
 
-#: The commands by the groups of the help, in its order, and the modules that hold them: importing one registers
-#: its commands.
+#: The commands by group and order of the help, and by module: importing a module registers its commands.
 GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "Crawl": {"crawl": ("crawl", "feed", "worker", "serve-archive")},
     "Steer": {"steer": ("seed", "steer", "predicate")},
@@ -30,7 +29,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 #: The module of each command.
 COMMANDS = {name: module for modules in GROUPS.values() for module, names in modules.items() for name in names}
-#: The group of entry points whose modules register further commands, and that of the help which shows them.
+#: The group of entry points whose modules register further commands, and their group in the help.
 PLUG_INS, LABORATORY = "scentline.commands", "Laboratory"
 
 
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``scentline`` with ``arguments`` (the process's own where None) and exit with its status.
 
     An error that people can fix ends as one line on standard error and status 2. SIGTERM ends a command as
-    Ctrl-C does. Only the owner can read what a command writes: data directories say who read what.
+    Ctrl-C does. Only the owner can read what a command writes: data directories show who read what.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     collect_seldom()
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from scentline.agents.cli.app import app, complaint
         from scentline.agents.signals import end_as_by_ctrl_c
     end_as_by_ctrl_c()
-    atexit.register(gc.freeze)  # nothing has to be found in a process that ends
+    atexit.register(gc.freeze)  # a process that ends needs no collection
     os.umask(0o077)
     try:
         try:
@@ -55,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 load_commands(_named(given))
             app(args=given, prog_name="scentline")
         finally:
-            sys.stdout.flush()  # what can't be written is told like any other trouble
+            sys.stdout.flush()  # a failed write is reported like any other error
     except Exception as error:
         line = complaint(error)
         if line is None:
@@ -65,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str, ...]]:
-    """Register commands, all where no ``names`` are given, plug-ins among them.
+    """Register the named commands; without ``names``, all, plug-ins included.
 
     Returns the examples of each one's help by its full name ("config show").
     """
@@ -85,7 +84,7 @@ def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str,
 
 
 def _named(arguments: Sequence[str]) -> Sequence[str] | None:
-    """Return the command of ours that is named, if one has to be: all of them and the plug-ins take longer."""
+    """Return the names to load: one command of ours, or None for all and the plug-ins, which take longer."""
     name = arguments[0] if arguments else ""
     return [name] if name in COMMANDS else [] if name == "--version" else None
 

@@ -13,7 +13,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-#: What a shell reports of a process that SIGINT ended.
+#: A shell's status for a process that SIGINT ended.
 INTERRUPTED = 130
 
 #: The examples in each command's help, by the command's full name; tests run them.
@@ -21,7 +21,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {}
 
 
 class CommandError(ScentlineError):
-    """A command that can't do what was asked; people see only the text."""
+    """A command that can't be carried out; people see only the text."""
 
 
 def examples(command: str, *lines: str) -> str:
@@ -31,9 +31,9 @@ def examples(command: str, *lines: str) -> str:
 
 
 def complaint(error: Exception) -> str | None:
-    """Return what is wrong, or None for an error that only a traceback explains.
+    """Return an error's message, or None if only a traceback explains it.
 
-    It is one line; below that of a predicate's error stands a caret under the column.
+    It is one line; a predicate's error has a caret under the column, below.
     """
     from scentline.models.predicate import PredicateError
     from scentline.streams.logging import of_the_machine, printable, told

@@ -1,8 +1,8 @@
 """``scentline changes``: what appeared among the matches, changed, left and moved; also as a feed.
 
-Reader programs subscribe to it (RSS 2.0, https://www.rssboard.org/rss-specification). Titles are plain text,
-descriptions HTML: what pages say is escaped in both. It loses what XML 1.0 can't hold (2.2, Characters),
-control characters, and those that turn the direction of text (Unicode UAX 9).
+Feed readers subscribe to it (RSS 2.0, https://www.rssboard.org/rss-specification). Titles are plain text,
+descriptions HTML: text from pages is escaped in both. It loses what XML 1.0 can't hold (2.2, Characters),
+control characters, and those that change the direction of text (Unicode UAX 9).
 """
 
 import html
@@ -95,7 +95,7 @@ def _check_known(settings: "Settings", predicate: str | None) -> None:
 
 
 def _told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
-    """Yield the changes that were told, and with ``follow`` those that come; where none was, it is said why."""
+    """Yield the published changes, and with ``follow`` new ones; if there are none, say why."""
     from scentline.agents.worker.directory import of_crawl
 
     settings = settings if settings.on_kafka else of_crawl(settings)
@@ -144,15 +144,15 @@ def _feeds(found: "Iterator[Iterator[Change]]", predicate: str | None, out: Path
                 file.flush()
 
 
-#: Changes by which one that comes twice is known. Repeats come soon, where a worker goes on for another one.
+#: Changes remembered to detect repeats. These come soon, when a worker takes over from another.
 REMEMBERED = 100_000
 
 
 def told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
-    """Yield the changes of a crawl, and with ``follow`` those that come, batch by batch, each once.
+    """Yield the changes of a crawl, and with ``follow`` new ones as they arrive, in batches, each change once.
 
-    Those of a partition are in their order, those of several are by their times. Changes of equal origin,
-    predicate and kind are one. Raises `JournalMissingError` without a crawl, `AdminError` where brokers don't
+    Those of a partition are in its order, those of several are merged by time. Changes of equal origin,
+    predicate and kind are one. Raises `JournalMissingError` without a crawl, `AdminError` if brokers don't
     answer.
     """
     from scentline.agents.operate.record import followed
@@ -181,7 +181,7 @@ def _changes(found: "Iterable[Entry]") -> "Iterator[Change]":
             yield read_change(entry.value or b"")
 
 
-#: The newest changes that a feed holds: readers ask again before so many more have come.
+#: Most changes in a feed, the newest: readers poll before so many more have come.
 ITEMS = 200
 #: Characters of a title, and of an excerpt or a reason.
 TITLE, TEXT = 200, 1_000
@@ -198,7 +198,7 @@ def feed(title: str, newest: "Iterable[Change]") -> bytes:
     rss = Element("rss", version="2.0")
     channel = SubElement(rss, "channel")
     _say(channel, "title", title)
-    # A channel needs the address of a site, and what was crawled has no one.
+    # A channel needs the address of a site, and a crawl has no single one.
     _say(channel, "link", _link(changes[0]) if changes else "about:blank")
     _say(channel, "description", "What appeared, changed, left and moved")
     _say(channel, "generator", "Scentline")
@@ -220,7 +220,7 @@ def _item(item: Element, change: "Change") -> None:
 
 
 def guid(change: "Change") -> str:
-    """Return the name of a change: the same wherever it is told, and of no other change."""
+    """Return the name of a change: the same wherever it is published, and unique."""
     parts = (change.origin, change.predicate, change.kind, change.url, repr(change.time))
     return "scentline:" + blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
 
@@ -230,7 +230,7 @@ def _link(change: "Change") -> str:
 
 
 def _description(change: "Change") -> Iterable[str]:
-    """Yield lines: what the page says, where it went and why, and when it was last otherwise."""
+    """Yield lines: the page's excerpt, where it went or why, and when it was visited before."""
     where = f"{change.url} is at {change.target} now" if change.target else change.reason
     yield from filter(None, (change.excerpt[:TEXT], where[:TEXT]))
     if change.before is not None:

@@ -109,7 +109,7 @@ def _print_inputs(found: "Explanation", features: int) -> None:
 
 
 def _promise(found: "Explanation", predicate: str) -> str:
-    """Return what is expected of a request, by the inputs of a predicate, that of requests among them."""
+    """Return what a request promises: a hit or, for the predicate of failed requests, a page."""
     if predicate in found.expected:
         named = found.named[predicate]
         forward = f"; put forward by {named:.2f}, as a link or its URL has keywords" if named else ""
@@ -147,7 +147,7 @@ def _print_as_json(found: "Explanation", features: int) -> None:
 
 
 def _as_objects(value: Any) -> Any:
-    """Return a value of JSON in which a struct is an object with its fields' names."""
+    """Return a value for JSON, with structs as objects of their fields."""
     import msgspec
 
     if isinstance(value, msgspec.Struct):

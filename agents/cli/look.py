@@ -207,7 +207,7 @@ def _warc(data: Path, rows: "list[Outcome]", file: "BinaryIO") -> None:
 
 
 class Refused(NamedTuple):
-    """A URL that brought no page, with the cause in our words and the reason as it was told."""
+    """A URL that brought no page, with the cause in our words and the recorded reason."""
 
     url: str
     state: str

@@ -1,4 +1,4 @@
-"""The commands of who runs a crawl: topics and snapshots, settings, what was learned, and forgetting a user."""
+"""The commands to operate a crawl: topics and snapshots, settings, what was learned, and forgetting a user."""
 
 import json
 from collections.abc import Mapping

@@ -34,7 +34,7 @@ BrokerAddress = Annotated[
     str | None,
     typer.Option("--broker", metavar="URL", help="Where messages go: kafka://HOST:PORT or the embedded log."),
 ]
-#: One site, wherever a log is read on its own; where it is fed to a crawl, `LogSite`.
+#: One site, where a log is read on its own; for a log fed to a crawl, `LogSite`.
 _PATHS = "paths without a host belong to it."
 OneSite = Annotated[
     str | None, typer.Option("--site", metavar="HOST", help=f"Use only this host and its subdomains; {_PATHS}")
@@ -102,7 +102,7 @@ _DURATION = re.compile(r"(\d{1,6})([wdhms])")
 
 
 def duration(text: str) -> int | None:
-    """Return the seconds of a duration, None for what is none.
+    """Return the seconds of a duration, None for other text.
 
     >>> duration("90m"), duration("1d"), duration("soon")
     (5400, 86400, None)
@@ -113,7 +113,7 @@ def duration(text: str) -> int | None:
 
 
 def time_since(text: str | None) -> float:
-    """Return the time that ``--since`` names, in seconds since the epoch; without the option all time.
+    """Return the time that ``--since`` names, in seconds since the epoch; -inf without the option.
 
     A time without a zone is a local one. Raises `CommandError` for what is neither a time nor a duration.
     """
@@ -178,7 +178,7 @@ def load_settings(
 def of_site(settings: "Settings", site: str | None, logs: Sequence[str]) -> "Settings":
     """Return the settings for logs of the host that --site names, if any.
 
-    Raises `CommandError` without a log, for it limits nothing else.
+    Raises `CommandError` without a log: --site limits nothing else.
     """
     if site is None:
         return settings
@@ -209,7 +209,7 @@ _SETTINGS: Mapping[str, Mapping[str, tuple[str, object]]] = {
     "data": {"data": ("data", DataDirectory)},
     "broker": {"broker": ("broker", BrokerAddress)},
 }
-#: How rows are printed, by what a command `takes`: the form that --json is, the options --json and --format.
+#: How rows are printed, by name in `takes`: the form that --json means, and the options --json and --format.
 #: Rows that may be many, or have no end, are lines; what is in force is one array.
 _ROWS: Mapping[str, tuple[str, object, object]] = {
     "lines": ("jsonl", _LINES, _FORM),
@@ -290,7 +290,7 @@ def command(name: str, *lines: str, takes: Sequence[str] = ("data",)) -> Callabl
 
 
 def _with_shared(run: Command, takes: Sequence[str]) -> Command:
-    """Return a command with the shared options in the place of its first parameter."""
+    """Return a command with the shared options instead of its first parameter."""
     settings = {name: each for taken in takes for name, each in _SETTINGS.get(taken, {}).items()}
     rows = next((_ROWS[taken] for taken in takes if taken in _ROWS), None)
 

@@ -21,11 +21,11 @@ from scentline.agents.stored import whole
 
 T = TypeVar("T")
 
-#: What a spreadsheet takes for the beginning of a formula, in each of its widths.
+#: What a spreadsheet takes for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@")
 
 
-#: The units that people are told durations in, longest first, by their seconds.
+#: The units of printed durations, longest first, with their seconds.
 UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 
 
@@ -74,7 +74,7 @@ def _cell(value: object) -> object:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table: drawn on a terminal, else a line a row with tabs between, the columns' names first."""
+    """Print a table: drawn on a terminal, else as tab-separated lines, the columns' names first."""
     from scentline.streams.logging import printable
 
     safe = ([printable(cell) for cell in row] for row in rows)
@@ -97,14 +97,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 class Shape(Generic[T]):
     """How a command's rows look: the cells of a table, and the named fields of JSON and CSV.
 
-    Where nothing else is said, the names are those of the columns, and a row has them as attributes.
+    By default the names are those of the columns, and a row has them as attributes.
     """
 
     columns: Sequence[str]
     cells: Callable[[T], Sequence[str]]
     names: Sequence[str] = ()
     fields: Callable[[T], Mapping[str, object]] | None = None
-    #: The cells of CSV by ``names``, where they are other than the fields.
+    #: The cells of CSV by ``names``, where they differ from the fields.
     values: Callable[[T], Iterable[object]] | None = None
 
     def head(self, form: str) -> list[str]:
@@ -118,7 +118,7 @@ class Shape(Generic[T]):
         return {name: getattr(row, name) for name in self.names or self.columns}
 
     def line(self, row: T, form: str) -> str:
-        """Return the line of one row: of JSON, of CSV, or its cells with tabs between."""
+        """Return the line of one row: of JSON, of CSV, or its tab-separated cells."""
         from scentline.streams.logging import printable
 
         if form == "jsonl":
@@ -134,7 +134,7 @@ def print_rows(
     """Print rows as a table, jsonl, csv, or one array of json; or write them to a file.
 
     With ``follow`` rows may come without end, so that no table is drawn around them. Raises `CommandError`
-    where the file can't be written.
+    if the file can't be written.
     """
     if form == "table" and out is None and not follow:
         print_table(shape.columns, map(shape.cells, rows))
@@ -153,10 +153,10 @@ def print_rows(
 
 @contextmanager
 def opened(out: Path | None) -> Iterator[BinaryIO]:
-    """Open standard output, or what takes the place of a file once it is whole.
+    """Open standard output, or a temporary file that replaces ``out`` once it is complete.
 
-    Who may read the file stays as it is. What is no plain file, such as a pipe, is written to as it stands.
-    Raises `CommandError` where it can't be written.
+    The permissions of the file stay. Anything but a plain file, such as a pipe, is written in place. Raises
+    `CommandError` if it can't be written.
     """
     if out is None:
         yield sys.stdout.buffer
@@ -172,7 +172,7 @@ def opened(out: Path | None) -> Iterator[BinaryIO]:
 
 
 def lasting(seconds: float) -> str:
-    """Return a duration in words, in the largest unit that it has one of; what is less is 0 seconds.
+    """Return a duration in words, in its largest whole unit; less than a second is 0 seconds.
 
     >>> lasting(59.9), lasting(2 * 3600 + 5), lasting(86_400)
     ('59 seconds', '2 hours', '1 day')

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scentline.agents.operate.requests import State
     from scentline.streams.settings import Settings
 
-#: Seconds between two lines of how far a preview is.
+#: Seconds between two progress lines of a preview.
 LINE_SECONDS = 5.0
 
 command_group("steer", "Pause a crawl, leave URLs out, set its budget, while it runs.")
@@ -72,7 +72,7 @@ def exclude(
 
 
 def _preview(settings: "Settings", exclusion: Exclusion) -> None:
-    """Print how many candidates an exclusion would leave out, with how far that is; nothing is asked for."""
+    """Print how many candidates an exclusion would leave out, with progress; submit nothing."""
     from scentline.agents.operate.requests import Known, checked, resolve
     from scentline.agents.window.steer import left_out
     from scentline.models.frontier.steered import Steered
@@ -83,7 +83,7 @@ def _preview(settings: "Settings", exclusion: Exclusion) -> None:
             "--preview reads a data directory: make one by `scentline snapshot`, and give it by --data, "
             "without --broker"
         )
-    resolve(checked(exclusion), Known({}, Steered()))  # says what can't be excluded
+    resolve(checked(exclusion), Known({}, Steered()))  # refuses an invalid exclusion
     said = time.monotonic()
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         for told, more in left_out(journal, exclusion.prefix, exclusion.expression):

@@ -59,8 +59,7 @@ from scentline.streams.transport.journal import Journal
 
 @dataclass
 class AuditReport:
-    """The result: ``judged`` pages, of which ``judged_twice`` too many were counted; ``rows``, of which some
-    differ.
+    """The result: ``judged`` pages, a surplus of ``judged_twice`` counted; ``differences`` among ``rows``.
 
     ``lost`` are pages, candidates and hosts that the state lacks, ``examples`` the first few differences.
     ``forgotten`` features were evicted from the bounded store. While ``behind`` messages wait, nothing is

@@ -1,4 +1,4 @@
-"""Serving a crawl's directory: the socket, the token, and the server until it ends."""
+"""Serve a crawl's directory: the socket, the token, and the server until it ends."""
 
 import asyncio
 import shutil
@@ -23,27 +23,26 @@ from scentline.agents.worker.directory import WINDOW
 from scentline.models.errors import ScentlineError
 from scentline.streams.settings import ConfigurationError, Settings, WindowSettings
 
-#: Within a directory of the window of a crawl on Kafka, what it has of the crawl.
+#: The mirror of a crawl on Kafka, within the window's data directory.
 MIRROR = "mirror"
 _TOKEN_FILE = "token"  # noqa: S105 - a file's name
 _MOST_TOKEN = 1_000
-#: Connections at a time: those of viewers, pages and requests.
+#: Most connections at a time: of viewers, pages and requests.
 MOST_CONNECTIONS = 2 * MOST_VIEWERS
-#: The states of clients whose requests have not come whole.
+#: The states of clients whose requests are incomplete.
 _UNFINISHED = (h11.IDLE, h11.SEND_BODY)
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 class TokenError(ScentlineError, ValueError):
-    """A file that holds no token."""
+    """A file without a valid token."""
 
 
 def run(settings: Settings, ready: Callable[[str], object], until: BinaryIO | None = None) -> None:
-    """Serve until a signal; ``ready`` takes the address, with the token unless the settings have one.
+    """Serve until a signal; ``ready`` receives the address, with the token unless the settings have one.
 
-    With ``until`` it ends at the end of that file, too. Of a crawl on Kafka it makes a mirror first.
-    Raises `ConfigurationError` where the port can't be had, `ServerProcessError` where there is no mirror, or
-    none any more.
+    With ``until``, the end of that file ends it, too. A crawl on Kafka is mirrored first. Raises
+    `ConfigurationError` if the port can't be opened, `ServerProcessError` if the mirror fails.
     """
     with ExitStack() as resources:
         listener = resources.enter_context(_listening(settings.window))
@@ -57,7 +56,7 @@ def run(settings: Settings, ready: Callable[[str], object], until: BinaryIO | No
             resources.callback(mirroring.check)
         address = f"http://{_name(settings.window.host)}:{listener.getsockname()[1]}"
         window = Window(Reading(settings), access)
-        # A token that was set is known; the output may be a log.
+        # A configured token is known, and the output may be a log.
         entrance = f"{ENTER}?token={access.token}" if settings.window.token is None else "/"
         asyncio.run(_serve(window, listener, ends, lambda: ready(f"{address}{entrance}")))
 
@@ -105,17 +104,17 @@ class _Server(uvicorn.Server):
 
 
 class Connection(H11Protocol):
-    """A client's connection, closed where the client does not end its request.
+    """A client's connection, closed if its request stays incomplete.
 
-    Of more than `MOST_CONNECTIONS` the oldest that has requested nothing makes room: strangers who hold
-    connections open keep nobody out.
+    Beyond `MOST_CONNECTIONS`, the oldest without a complete request makes room: strangers who hold connections
+    open lock no one out.
     """
 
-    #: From so many seconds on, and to twice as many, a request may take to arrive.
+    #: Seconds that a request has to arrive, twice as many at most.
     seconds = 30.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to watch a client, and make room for it."""
+        """Watch a client, and make room for it."""
         super().connection_made(transport)
         self.since = self.loop.time()
         others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
@@ -125,7 +124,7 @@ class Connection(H11Protocol):
         self._watch(None)
 
     def _watch(self, seen: tuple[object, object] | None) -> None:
-        """Close the connection where nothing has happened since; during an answer the client may be silent."""
+        """Close the connection if nothing has happened since; during an answer the client may be silent."""
         state = (self.conn.their_state, self.cycle)
         if state == seen and state[0] in _UNFINISHED:
             self.transport.close()
@@ -134,7 +133,7 @@ class Connection(H11Protocol):
 
 
 def _listening(given: WindowSettings) -> socket.socket:
-    """Return a socket that listens where the settings say; where the usual port is taken, at any free one."""
+    """Return a socket that listens as configured; if the default port is taken, on any free one."""
     try:
         family = socket.getaddrinfo(given.host, given.port, type=socket.SOCK_STREAM)[0][0]
         try:
@@ -155,7 +154,7 @@ def _name(host: str) -> str:
 
 
 def _token(settings: Settings) -> str:
-    """Return the token that the settings name, or one that stays the same for a directory."""
+    """Return the configured token, or one that stays the same for a directory."""
     if settings.window.token is not None:
         return settings.window.token.get_secret_value()
     path = settings.data / WINDOW / _TOKEN_FILE

@@ -1,8 +1,8 @@
-"""Kept copies as text, read by a process of their own, which a copy may end; and the search in the newest.
+"""Kept copies as text, read in a separate process, which a copy may crash; and the search in the newest.
 
-Such a process reads the WARC records of copies as the judge reads a page, one request after the other on
-standard input, until that ends. Paragraphs are the text between HTML elements that are not inline; of plain
-text, the text between empty lines.
+The process reads the WARC records of copies as the judge reads a page, one request after the other from
+standard input, until that ends. Paragraphs are the text between HTML elements that are not inline; in plain
+text, between empty lines.
 """
 
 import os
@@ -27,17 +27,17 @@ from scentline.agents.window.search import Phrase, Search
 from scentline.models.records import UNREADABLE
 from scentline.streams.logging import printable
 
-#: Seconds that a process may take.
+#: Seconds allowed for a process.
 SECONDS = 30.0
-#: Answers that are kept, those still to come included, and seconds for which a view waits for one.
+#: Most cached answers, pending ones included, and the seconds that a view waits for one.
 ANSWERS, AT_ONCE = 4, 0.02
-#: The newest copies that a search looks at, and at a time; the pages that it finds at most.
+#: The newest copies that a search reads, in all and at a time; most pages that it finds.
 LOOKED_AT, AT_A_TIME, MOST_FOUND = 300, 30, 50
-#: Characters of an excerpt, and those of it before what is found.
+#: Characters of an excerpt, and of its part before the match.
 EXCERPT, BEFORE = 240, 60
-#: Characters of all paragraphs of a copy, and of one of them, at most; paragraphs.
+#: Most characters of a copy's paragraphs, and of one of them; most paragraphs.
 MOST, LONGEST, PARAGRAPHS = 200_000, 20_000, 5_000
-#: Characters of a title or a header.
+#: Most characters of a title or a header.
 LINE = 300
 #: Seconds of CPU, and bytes of memory, that a copy may take.
 CPU_SECONDS, MEMORY = 5, 500_000_000
@@ -55,13 +55,13 @@ _JOINERS = "\u200c\u200d"
 class CopyRequest(msgspec.Struct, array_like=True, frozen=True):
     """A copy to be read."""
 
-    #: The page that the copy must be of; empty for any.
+    #: The copy's expected URL; empty for any.
     url: str
-    #: Where its records lie.
+    #: The place of its records.
     path: bytes
     offset: int
     length: int
-    #: What is marked in its text.
+    #: What to mark in its text.
     phrases: tuple[Phrase, ...] = ()
 
 
@@ -72,16 +72,16 @@ class CopyText(msgspec.Struct, frozen=True, tag="text"):
     status: int
     headers: dict[str, str]
     title: str = ""
-    #: Each paragraph in parts, of which every second one is marked.
+    #: Each paragraph in parts; every second one is marked.
     paragraphs: tuple[tuple[str, ...], ...] = ()
     #: Whether the copy has more text.
     cut: bool = False
-    #: What the copy is where it is neither HTML nor text.
+    #: What the copy is, if neither HTML nor text.
     unread: str = ""
 
 
 class Unreadable(msgspec.Struct, frozen=True, tag="unreadable"):
-    """Why there is no text of a copy."""
+    """Why a copy has no text."""
 
     reason: str
 
@@ -92,11 +92,11 @@ _decode_request = msgspec.msgpack.Decoder(CopyRequest).decode
 _decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 
-# having copies read
+# reading copies
 
 
 def read(requests: Sequence[CopyRequest]) -> list[Answer]:
-    """Return copies as text, read by a process; one that ends it is unreadable, and another reads the rest."""
+    """Return copies as text, read by a process; one that crashes it is unreadable, another reads the rest."""
     found: list[Answer] = []
     while len(found) < len(requests):
         found += _read(requests[len(found) :])
@@ -104,8 +104,8 @@ def read(requests: Sequence[CopyRequest]) -> list[Answer]:
 
 
 def _read(requests: Sequence[CopyRequest]) -> list[Answer]:
-    """Return what one process makes of some copies: of one at least."""
-    from scentline.streams.settings import PREFIX  # which the process has no use for
+    """Return the answers of one process: at least one."""
+    from scentline.streams.settings import PREFIX  # which the process doesn't need
 
     inherited = {name: value for name, value in environment().items() if not name.startswith(PREFIX)}
     try:
@@ -130,9 +130,9 @@ def _answers(out: bytes) -> Iterator[Answer]:
 
 
 class CopyReader:
-    """Has copies read in a thread that waits for their process; views ask again until it is done.
+    """Reads copies in a thread that waits for their process; views poll until it is done.
 
-    Of many requests the oldest are forgotten.
+    The oldest of many requests are dropped.
     """
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class CopyReader:
         self._answers: OrderedDict[CopyRequest, Future[list[Answer]]] = OrderedDict()
 
     def answer(self, request: CopyRequest) -> Answer | None:
-        """Return a copy as text, or why it can't be read; None as long as it is being read: ask again."""
+        """Return a copy as text, or why it can't be read; None while it is being read."""
         if request not in self._answers:
             self._answers[request] = self.read([request])
             while len(self._answers) > ANSWERS:
@@ -150,20 +150,20 @@ class CopyReader:
         except TimeoutError:
             return None
         if isinstance(found, Unreadable):
-            del self._answers[request]  # it may do next time
+            del self._answers[request]  # a retry may succeed
         return found
 
     def read(self, requests: Sequence[CopyRequest]) -> Future[list[Answer]]:
-        """Have copies read when those that were requested before are."""
+        """Read copies, after those requested before."""
         return self._thread.submit(read, requests)
 
     def close(self) -> None:
-        """End the thread, when the copies at hand are read."""
+        """End the thread, once the copies at hand are read."""
         self._thread.shutdown(cancel_futures=True)
 
 
 class FoundText(NamedTuple):
-    """A page whose copy has what is searched, and an excerpt of its text in parts."""
+    """A page whose copy matches a search, and an excerpt of its text in parts."""
 
     url: str
     parts: tuple[str, ...]
@@ -171,18 +171,18 @@ class FoundText(NamedTuple):
 
 @dataclass
 class TextSearch:
-    """What a search in the texts of the newest kept copies has found."""
+    """The state of a search in the texts of the newest kept copies."""
 
-    of: int  #: How many copies are looked at, and whether there are older ones.
+    of: int  #: How many copies are searched, and whether there are older ones.
     older: bool
     read: int = 0
     found: list[FoundText] = field(default_factory=list)
 
 
 def found_texts(data: Path, search: Search, reader: CopyReader) -> Iterator[tuple[TextSearch, bool]]:
-    """Yield how far a search has come, and whether there is more to do now: not while copies are being read.
+    """Yield the state of a search, and whether there is more to do now: not while copies are being read.
 
-    It is as of its begin: copies that are kept later are not in it. Of a page the newest copy counts.
+    It omits copies that are kept after its start. The newest copy of a page counts.
     """
     from scentline.agents.judge.kept import newest_first
 
@@ -209,7 +209,7 @@ def found_texts(data: Path, search: Search, reader: CopyReader) -> Iterator[tupl
 
 
 def excerpt_of(search: Search, marked: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the part of a paragraph around the first words that are marked in it, marked anew."""
+    """Return the part of a paragraph around its first marked words, marked again."""
     text, at = "".join(marked), len(marked[0])
     start = max(0, at - BEFORE)
     if start:
@@ -218,7 +218,7 @@ def excerpt_of(search: Search, marked: tuple[str, ...]) -> tuple[str, ...]:
     return search.parts(f"{'…' if start else ''}{text[start : start + EXCERPT]}{end}")
 
 
-# the process that reads them
+# the reading process
 
 
 def main() -> None:
@@ -230,17 +230,17 @@ def main() -> None:
         failure = None
         try:
             answer = text_of(_decode_request(data))
-        except Exception as error:  # whatever it is, it is this copy's
+        except Exception as error:  # any error is the copy's
             answer = failure = Unreadable(f"it can't be read: {type(error).__name__}")
         out.write(framed(answer))
         out.flush()
         if failure is not None:
-            return  # the next copy meets a process that has seen nothing
+            return  # the next copy gets a fresh process
 
 
 def text_of(request: CopyRequest) -> CopyText | Unreadable:
     """Return a kept copy as text, or why it can't be read."""
-    # Imported where they are used: the window itself reads no page.
+    # Imported on use: the window itself reads no page.
     from scentline.agents.judge.decode import decode
     from scentline.agents.judge.parse import is_plain, unread_of
     from scentline.agents.offline.archive import ArchiveError
@@ -270,7 +270,7 @@ def text_of(request: CopyRequest) -> CopyText | Unreadable:
 
 
 def _behind_request(records: bytes) -> bytes:
-    """Return a copy's records without that of the request, which comes first."""
+    """Return a copy's records without the first, which is the request."""
     member = zlib.decompressobj(wbits=31)
     member.decompress(records, _RECORDS)
     return member.unused_data
@@ -287,7 +287,7 @@ def _title_and_pieces(text: str, plain: bool) -> tuple[str, Iterable[str]]:
 
 
 def _bounded(pieces: Iterable[str]) -> tuple[list[str], bool]:
-    """Return the paragraphs that are not empty, within the bounds, and whether there are more."""
+    """Return the non-empty paragraphs within the bounds, and whether there are more."""
     found: list[str] = []
     rest = MOST
     for piece in pieces:

@@ -1,8 +1,8 @@
 """Access to the window: only with its token, by its own name, from its own pages.
 
-The token keeps out other users and programs of this machine, the ``Host`` header sites whose name was made to
-point at loopback (DNS rebinding), ``Origin`` and ``Sec-Fetch-Site`` pages of other sites that a viewer has open
-(CSRF). What comes back can't run a script, nor be shown within another site's page (Content Security Policy).
+The token keeps out other users and programs of this machine; the ``Host`` header, sites whose names point at
+loopback (DNS rebinding); ``Origin`` and ``Sec-Fetch-Site``, pages of other sites that a viewer has open (CSRF).
+Answers run no inline or foreign script, and no other site can frame them (Content Security Policy).
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,13 +16,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Bytes of a request's body at most: a request with 10,000 seeds fits.
+#: Most bytes of a request's body: a request with 10,000 seeds fits.
 MOST_BODY = 4_000_000
-#: Bytes of a path with its query at most.
+#: Most bytes of a path with its query.
 MOST_TARGET = 8_192
-#: Answers without a token, and says nothing of the crawl: Kubernetes probes it.
+#: Needs no token, and reveals nothing of the crawl: Kubernetes probes it.
 HEALTH = "/healthz"
-#: Takes the token out of the address that was printed, and puts it into a cookie.
+#: Moves the token from the printed address into a cookie.
 ENTER = "/enter"
 #: The page that asks for the token.
 ASKING = f"""<!doctype html>
@@ -63,7 +63,7 @@ _HEADERS = {
 
 
 class Refusal(NamedTuple):
-    """The status and the reason of a request that is not answered."""
+    """The status and the reason of a refused request."""
 
     status: HTTPStatus
     reason: str
@@ -71,18 +71,18 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class Access:
-    """What a request to the window needs."""
+    """What the window requires of requests."""
 
     token: str
     #: The names, with ports, that the ``Host`` header may have.
     hosts: frozenset[str]
-    #: The name of the cookie that has the token.
+    #: The name of the token's cookie.
     cookie: str
     #: Whether requests that change something are refused.
     read_only: bool = False
 
     def admits(self, token: str) -> bool:
-        """Tell whether a token is the window's, in constant time."""
+        """Return whether a token is the window's, in constant time."""
         return compare_digest(token.encode(), self.token.encode())
 
     @property
@@ -91,7 +91,7 @@ class Access:
         return quote(self.token, safe="")
 
     def refusal(self, method: str, path: str, headers: Headers) -> Refusal | None:
-        """Return why a request is not answered, None where it is."""
+        """Return why a request is refused, None if it is not."""
         if headers.get("host", "").lower() not in self.hosts:
             return Refusal(
                 HTTPStatus.MISDIRECTED_REQUEST,
@@ -121,7 +121,7 @@ class Access:
 
 
 def _cookies(headers: Headers, name: str) -> Iterator[str]:
-    """Yield the values of the cookies of a name: those of all ports of a host come together.
+    """Yield the values of the cookies of a name: all ports of a host share them.
 
     >>> list(_cookies(Headers({"Cookie": 'cfg={"a": 1}; token=x; path; token=y'}), "token"))
     ['x', 'y']
@@ -133,7 +133,7 @@ def _cookies(headers: Headers, name: str) -> Iterator[str]:
 
 
 def names_of(hosts: Iterable[str], port: int) -> frozenset[str]:
-    """Return what a ``Host`` header may have: hosts with their own port, else with the window's.
+    """Return the allowed ``Host`` headers: hosts with their own port, else with the window's.
 
     >>> sorted(names_of(["localhost", "crawl.example:80"], 8420))
     ['crawl.example', 'crawl.example:80', 'localhost:8420']

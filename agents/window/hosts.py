@@ -1,6 +1,6 @@
-"""Hosts: which may be asked, which wait and why, what came of the requests to each; and errors by their causes.
+"""Hosts: which are ready, which wait and why, and the results of their requests; and errors by cause.
 
-One host is read by its name; of lists the first `MOST_HOSTS` of a frontier's table are looked through.
+A single host is read by name; lists cover the first `MOST_HOSTS` of the frontier's table.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,15 +23,15 @@ from scentline.streams.logging import printable
 from scentline.streams.transport.database import TableMissingError
 from scentline.streams.transport.journal import Journal
 
-#: Rows of a list at most, and characters that are shown of a robots.txt.
+#: Most rows of a list, and most characters shown of a robots.txt.
 ROWS, ROBOTS = 50, 20_000
-#: Part of the answers that came within the time that is shown.
+#: Share of the answers within the time that is shown.
 MOST_ANSWERS = 0.95
-#: Hosts that are looked through in all, the first of each partition, and in a piece.
+#: Most hosts of a round, the first of each partition, and of a piece.
 MOST_HOSTS, HOSTS = 20_000, 100
-#: Seconds between the begins of two rounds.
+#: Seconds between the starts of two rounds.
 ROUND_SECONDS = 5.0
-#: Lists that are kept until the next hosts are read.
+#: Most lists cached until the next hosts are read.
 _REMEMBERED = 8
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ _decode_host = msgspec.msgpack.Decoder(HostRow).decode
 
 
 class Listed(NamedTuple):
-    """The figures by which a host is sorted, and why fetches of it brought no page."""
+    """A host's figures to sort by, and why its fetches brought no page."""
 
     name: str
     pages: int
@@ -55,7 +55,7 @@ class Listed(NamedTuple):
 
 
 class CauseTotal(NamedTuple):
-    """A cause: of how many fetches, on how many hosts, when it came last, and on which host."""
+    """A cause: how many fetches and hosts it has, and the time and host of the last."""
 
     cause: str
     fetches: int
@@ -65,7 +65,7 @@ class CauseTotal(NamedTuple):
 
 
 class Hosts:
-    """Hosts that were looked through, as of a time; with ``more`` there are others."""
+    """The hosts of a round, as of a time; with ``more`` there are others."""
 
     def __init__(self, found: dict[str, Listed], as_of: float | None = None, *, more: bool = False) -> None:
         self.as_of = as_of
@@ -77,7 +77,7 @@ class Hosts:
         return len(self._found)
 
     def names(self, part: str = "", by: str = "name", *, descending: bool = False) -> list[str]:
-        """Return the hosts whose names have a part, sorted by a field, those of equal figures by name."""
+        """Return the hosts whose names contain a part, sorted by a field, then by name."""
 
         def find() -> list[str]:
             found = (each for each in self._found.values() if part.lower() in each.name)
@@ -87,7 +87,7 @@ class Hosts:
         return self._once((part, by, descending), find)
 
     def causes(self) -> list[CauseTotal]:
-        """Return every cause, the one that came most often first."""
+        """Return every cause, the most frequent first."""
 
         def find() -> list[CauseTotal]:
             found: dict[str, CauseTotal] = {}
@@ -101,7 +101,7 @@ class Hosts:
         return self._once(("causes",), find)
 
     def of_cause(self, cause: str) -> list[str]:
-        """Return the hosts of a cause, those where it came most often first."""
+        """Return the hosts with a cause, those with most of it first."""
 
         def find() -> list[str]:
             found = [each for each in self._found.values() if cause in each.causes]
@@ -111,7 +111,7 @@ class Hosts:
         return self._once(("hosts", cause), find)
 
     def _once(self, key: tuple[object, ...], find: Callable[[], list[T]]) -> list[T]:
-        key = (len(self._found), *key)  # as far as the first round has come
+        key = (len(self._found), *key)  # it grows during the first round
         if key not in self._lists:
             if len(self._lists) >= _REMEMBERED:
                 self._lists.clear()
@@ -121,9 +121,9 @@ class Hosts:
 
 
 def looked_through(journal: Journal, clock: Callable[[], float]) -> Iterator[tuple[Hosts, bool]]:
-    """Yield hosts, a piece at a time, and whether there is more to do: round after round, where rows changed.
+    """Yield hosts, a piece at a time, and whether there is more to do: round after round, once rows change.
 
-    They are as of the last whole round, or as far as the first has come.
+    They are from the last complete round, or from the first so far.
     """
     known = Hosts({})
     while True:
@@ -154,7 +154,7 @@ def _parts(journal: Journal) -> list[Any]:
 def _listed(key: bytes, raw: bytes) -> Listed | None:
     row = _decode_host(raw)
     if row.depth is not None and not (row.requests or row.causes):
-        return None  # no fetch of it has ended: users were seen on it
+        return None  # known from users only: no fetch has ended
     seconds = -1.0 if row.waits.mean is None else row.waits.mean  # it never answered
     failures = sum(cause.count for cause in row.causes.values())
     return Listed(key[len(HOST_PREFIX) :].decode(), row.judged, failures, seconds, row.causes)
@@ -168,7 +168,7 @@ def _hosts(reading: Reading) -> Hosts:
 
 
 class _Rows:
-    """What the frontier's rows have of some hosts, and what a frontier that runs says of them, for one view."""
+    """The frontier's rows of some hosts, and a running frontier's answers about them, for one view."""
 
     def __init__(self, reading: Reading, names: Iterable[str] = ()) -> None:
         self._reading = reading
@@ -183,11 +183,11 @@ class _Rows:
         return row if isinstance(row, kind) else None
 
     def host(self, name: str) -> HostRow | None:
-        """Return a host's row, None where nothing is known of it."""
+        """Return a host's row, None if it is unknown."""
         return self._get(name, host_key(name), HostRow)
 
     def row(self, name: str) -> dict[str, Any]:
-        """Return what a list tells of a host."""
+        """Return a host's row in a list."""
         row = self.host(name) or HostRow()
         return {
             "host": name,
@@ -202,7 +202,7 @@ class _Rows:
         }
 
     def _standing(self, name: str, state: HostState) -> dict[str, object]:
-        """Return how a host stands: as its frontier tells, or else by its row."""
+        """Return a host's standing, from its frontier or else from its row."""
         live, fetch = self._live.get(name), self._reading.settings.fetch
         if live is None:
             clocks = HostClocks(fetch.delay_seconds, 1, {name: state}.get, fetch.delay_factor)
@@ -213,7 +213,7 @@ class _Rows:
         return {"state": live.state, "why": live.why, "until": live.until, "candidates": candidates}
 
     def whole(self, name: str) -> dict[str, object]:
-        """Return all that is known of a host."""
+        """Return all that is known about a host."""
         known = self.host(name)
         row = known or HostRow()
         counted = zip((*BOUNDS, None), row.waits.counts, strict=False)
@@ -231,7 +231,7 @@ class _Rows:
         }
 
     def _told(self, name: str) -> Iterator[RobotsTxt]:
-        """Yield the robots.txt of a host, of each scheme."""
+        """Yield a host's robots.txt of each scheme."""
         for scheme in ("https", "http"):
             row = self._get(name, robots_key(f"{scheme}://{name}"), HostRow)
             if row is not None and row.robots is not None:
@@ -248,7 +248,7 @@ class _Rows:
         return f"It is crawled to level {found.depth}: that keeps {found.why}."
 
     def cause(self, name: str, cause: str) -> dict[str, object] | None:
-        """Return a cause of a host with an example, None where the host does not have it."""
+        """Return a cause of a host with an example, None if the host does not have it."""
         row = self.host(name)
         known = None if row is None else row.causes.get(cause)
         return None if known is None else self._cause(name, cause, known)
@@ -264,7 +264,7 @@ def _robots(found: RobotsTxt) -> dict[str, object]:
 
 
 def _text(told: RobotsTxt) -> dict[str, object]:
-    """Return the text of a robots.txt, a line after the other, as far as it is shown."""
+    """Return the shown text of a robots.txt, and whether it is cut."""
     try:
         with zstandard.ZstdDecompressor().stream_reader(told.text) as reader:
             text = reader.read(ROBOTS + 1).decode(errors="replace") if told.text else ""
@@ -278,9 +278,9 @@ def _text(told: RobotsTxt) -> dict[str, object]:
 
 
 class HostsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which hosts are listed: with ``find`` in their names, sorted by a figure, from ``offset`` on.
+    """Which hosts to list: with ``find`` in their names, sorted by a figure, from ``offset`` on.
 
-    With a ``host`` all is shown that is known of that one.
+    With a ``host``, show all that is known about it.
     """
 
     find: Name = ""
@@ -291,16 +291,16 @@ class HostsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def hosts(reading: Reading, query: HostsQuery) -> dict[str, Any]:
-    """Return a list of hosts, or all that is known of one.
+    """Return a list of hosts, or all that is known about one.
 
-    What is said of the hosts is newer than what they were chosen by, and they are sorted by it once more.
+    The rows are newer than the figures that selected them, so they are sorted again.
     """
     known = _hosts(reading)
     if query.host:
         return {"host": _Rows(reading, [query.host]).whole(query.host)}
     names = known.names(query.find, query.by, descending=query.descending)
     if not names and _Rows(reading).host(query.find) is not None:
-        names = [query.find]  # beyond those that were looked at
+        names = [query.find]  # beyond the hosts of a round
     shown = names[query.offset :][:ROWS]
     found = _Rows(reading, shown)
     rows = [found.row(name) for name in shown]
@@ -311,20 +311,20 @@ def hosts(reading: Reading, query: HostsQuery) -> dict[str, Any]:
 
 
 class ErrorsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which causes and hosts are listed, and where each list begins."""
+    """Which causes and hosts to list, and where each list begins."""
 
-    #: Only causes that have this text are listed.
+    #: Only causes with this text are listed.
     reason: Part = ""
-    #: The hosts of this cause are listed, those from ``offset`` on.
+    #: The hosts of this cause are listed, from ``offset`` on.
     cause: Part = ""
     offset: Natural = 0
-    #: So many causes, and kinds of dead letters, are passed over.
+    #: So many causes, and kinds of dead letters, are skipped.
     causes: Natural = 0
     letters: Natural = 0
 
 
 def errors(reading: Reading, query: ErrorsQuery) -> dict[str, Any]:
-    """Return why fetches brought no page, the hosts of one cause, and dead letters that are alike."""
+    """Return why fetches brought no page, the hosts of one cause, and dead letters in groups."""
     known, rows, letters = _hosts(reading), _Rows(reading), reading.lists.letters
     causes = [each for each in known.causes() if query.reason.casefold() in each.cause.casefold()]
     alike = letters.alike()[query.letters :]

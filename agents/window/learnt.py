@@ -1,4 +1,4 @@
-"""What a crawl has learned: its best candidates and any URL explained, and what speaks for a predicate."""
+"""What a crawl has learned: its best candidates, any URL explained, and each predicate's features."""
 
 from heapq import nsmallest
 from typing import Annotated, Any, Literal
@@ -17,9 +17,9 @@ from scentline.models.published import Upcoming
 from scentline.models.url import MAX_LENGTH, canonical
 from scentline.streams.logging import printable
 
-#: Candidates or features that are shown at once, parts of an explanation, and characters of a feature or word.
+#: Most candidates or features at once, parts of an explanation, and characters of a feature or word.
 SHOWN, PARTS, MOST_CHARACTERS = 50, 12, 60
-#: What the requests that bring no page are called, which are learned of as a predicate is.
+#: The name of requests that bring no page, which are learned like a predicate.
 REQUESTS = "requests that bring no page"
 #: The kinds of features that a policy counts.
 _LEARNED = (
@@ -40,7 +40,7 @@ class NextQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def candidates(reading: Reading, query: NextQuery) -> dict[str, Any]:
-    """Return the best candidates, and what is known of a URL."""
+    """Return the best candidates, and a URL's explanation."""
     names = list(reading.predicates())
     name = query.predicate if query.predicate in names else next(iter(names), "")
     parts = [each for each in reading.standings(name) if each.best_of == name] if name else []
@@ -126,7 +126,7 @@ def _inputs(found: Explanation, predicate: str) -> list[dict[str, Any]]:
     ]
 
 
-# what was learned of a predicate
+# what was learned about a predicate
 
 
 class LearningQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,7 +139,7 @@ class LearningQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def learning(reading: Reading, query: LearningQuery) -> dict[str, Any]:
-    """Return weights, the paper's ratios, and the features that speak most."""
+    """Return weights, the paper's ratios, and the strongest features."""
     rule = reading.settings.frontier.rule
     known = {name: name for name in reading.predicates()} | ({FAILED: REQUESTS} if rule == "learned" else {})
     name = query.predicate if query.predicate in known else next(iter(known), "")

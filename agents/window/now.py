@@ -1,4 +1,4 @@
-"""Now: which crawl it is, whether it finds what it looks for, and where nothing is fetched, why."""
+"""Now: which crawl it is, whether it finds what it seeks, and why it fetches nothing, if so."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,22 +14,22 @@ from scentline.models.published import ACTIVE, PAUSED, HarvestPoint, PredicateDe
 
 Number = TypeVar("Number", int, float)
 
-#: Predicates with their curves in one view, and points of a curve.
+#: Most predicates in a view, and most points of a curve.
 PREDICATES, POINTS = 6, 120
-#: Pages that chance has to choose before its rate says anything.
+#: Least pages chosen by chance before its rate is shown.
 LEAST = 10
-#: Seconds after which what was told of pages a second is old.
+#: Seconds after which a reported rate of pages is stale.
 _OLD_SECONDS = 10.0
-#: The states of workers, the one that says most of the whole crawl first.
+#: The states of workers, in the order in which one decides the crawl's.
 _STATES = ("paused", "starting", "running", "spent", "done", "ended")
-#: Of workers together: what is added up, the largest, the least that is known, and whether one is.
+#: How fields of workers combine: sums, also by key or where known; the largest; the least known.
 _ADDED = (
     "partitions", "judged", "requests", "discovered", "failed", "refused", "moved", "trapped", "revisits",
     "in_flight", "revisits_in_flight", "window", "room", "ready", "retries", "held",
 )  # fmt: skip
 _COUNTERS, _RATES = ("waiting", "queued", "hosts"), ("pages_a_second", "requests_a_second")
 _LARGEST, _LEAST = ("time", "of", "budget", "requests_budget"), ("next_ready", "next_retry", "left")
-#: What is shown of a `Standing` as it is, and counts that the tables have as well.
+#: Fields of a `Standing` shown as they are, and counts that the tables have, too.
 _STANDING = (
     "ready", "waiting", "window", "retries", "budget", "requests_budget", "left", "held_by", "held", "time",
 )  # fmt: skip
@@ -37,11 +37,11 @@ _COUNTED = ("judged", "requests", "discovered", "refused", "moved", "trapped", "
 
 
 class CrawlQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing can be asked."""
+    """It has no parameters."""
 
 
 def crawl(reading: Reading, _: CrawlQuery) -> dict[str, Any]:
-    """Return what stands above every screen: which crawl it is, whether it runs, and its predicates."""
+    """Return the header of every screen: which crawl it is, whether it runs, and its predicates."""
     settings, begun = reading.settings, reading.begun
     return {
         "data": reading.data.absolute().name,
@@ -60,7 +60,7 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def now(reading: Reading, query: Query) -> dict[str, Any]:
-    """Return where the crawl stands and what it finds."""
+    """Return the crawl's state and what it finds."""
     if not reading.begun:
         return {"state": _state(Facts(reading.now, begun=False, running=False))}
     running, standing, points = reading.running(), together(reading.standings()), reading.points()
@@ -92,7 +92,7 @@ def _state(facts: Facts) -> dict[str, str]:
 
 
 def together(told: Sequence[Standing]) -> Standing | None:
-    """Return how workers stand together, as if they were one; None where there is none."""
+    """Combine the standings of workers into one; None if there are none."""
     if not told:
         return None
 
@@ -150,7 +150,7 @@ def _figures(
 
 
 def _on_average(known: Standing, judged: int, points: dict[str, list[HarvestPoint]]) -> float | None:
-    """Return the pages a second since the newest run began, as far as it is known when that was."""
+    """Return the pages a second since the newest run began, or since the first known point."""
     curve = max(points.values(), key=lambda each: each[-1].pages if each else 0, default=None)
     if not curve:
         return None
@@ -186,7 +186,7 @@ def _predicate(definition: PredicateDefinition, points: Sequence[HarvestPoint]) 
 
 
 def _a_minute(points: Sequence[HarvestPoint]) -> float | None:
-    """Return the hits of the last minute that is known, or of a shorter time as if it went on for one."""
+    """Return the hits of the last known minute, or of a shorter time, scaled to one."""
     last = points[-1]
     first = next(point for point in points if point.time >= last.time - 60.0)
     seconds = last.time - first.time
@@ -194,9 +194,9 @@ def _a_minute(points: Sequence[HarvestPoint]) -> float | None:
 
 
 def _chance(point: HarvestPoint) -> dict[str, float] | None:
-    """Return what chance finds, with its bounds: the rate of explored pages; None while they are few.
+    """Return the rate of explored pages, with its bounds; None while they are few.
 
-    Chance takes each candidate alike, and so does, in the long run, a crawl that goes by no more than depth.
+    Exploration takes each candidate alike, as, in the long run, a crawl by depth alone does.
     """
     pages, hits = point.policies.get(RANDOM, (0, 0))
     if pages < LEAST:

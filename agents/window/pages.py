@@ -1,4 +1,4 @@
-"""Pages: those that satisfy a predicate as they come, why each was chosen, what became of it, and its copy."""
+"""Pages: the newest that satisfy a predicate, why each was chosen, its changes, and its copy."""
 
 from collections.abc import Iterable
 from os import fsencode
@@ -17,9 +17,9 @@ from scentline.models.published import Change
 from scentline.models.url import MAX_LENGTH
 from scentline.streams.logging import printable
 
-#: Rows of a list at most, and characters of a URL that are shown.
+#: Most rows of a list, and most characters shown of a URL.
 ROWS, SHOWN = 50, 300
-#: Phrases of predicates that are marked in a text.
+#: Most phrases of predicates marked in a text.
 PHRASES = 50
 #: Why there is no copy, by the setting keep.pages.
 _UNKEPT = {
@@ -36,10 +36,10 @@ Typed = Annotated[str, msgspec.Meta(max_length=MOST_SIGNS)]
 
 
 class PagesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which pages are listed, and behind which place of the list."""
+    """Which pages to list, and from behind which place of the list."""
 
-    #: "hits" are pages that satisfy the predicate, or any, "judged" all, with what is searched in title or URL,
-    #: "texts" the newest kept copies that have it in their text, and "changes" what became of pages.
+    #: "hits" are pages that satisfy the predicate, or any, "judged" all, with the search in title or URL;
+    #: "texts" are the newest kept copies with the search in their text, "changes" what became of pages.
     show: Literal["hits", "judged", "texts", "changes"] = "hits"
     predicate: Predicate = ""
     search: Typed = ""
@@ -47,7 +47,7 @@ class PagesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def pages(reading: Reading, query: PagesQuery) -> dict[str, Any]:
-    """Return a list of pages, or of changes, the newest first; it goes on behind the place ``after``."""
+    """Return a list of pages, or of changes, newest first, from behind the place ``after``."""
     places: list[Place] = []
     if query.show == "texts":
         found = _texts(reading, query)
@@ -73,7 +73,7 @@ def _place(text: str) -> Place | None:
 
 
 def _total(reading: Reading, query: PagesQuery) -> int | None:
-    """Return how many pages satisfy the predicate, where that is what is shown."""
+    """Return how many pages satisfy the predicate, if those are shown."""
     points = reading.points().get(query.predicate)
     if query.show != "hits" or query.search or not points:
         return None
@@ -109,7 +109,7 @@ def _change(place: Place, change: Change) -> dict[str, Any]:
 
 
 def _why(page: ShownOutcome) -> str:
-    """Return in a sentence why a page was fetched."""
+    """Say in a sentence why a page was fetched."""
     wanted = f" for {page.predicate}" if page.predicate else ""
     if page.policy == INSTANT:
         why = "Fetched at once, as it was news"
@@ -130,7 +130,7 @@ def _share(share: float) -> str:
 
 
 class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The page of a canonical URL, with the words of a predicate marked, or those that are searched."""
+    """The page of a canonical URL, with the words of a predicate, or of a search, marked."""
 
     url: Annotated[str, msgspec.Meta(max_length=MAX_LENGTH)]
     predicate: Predicate = ""
@@ -138,7 +138,7 @@ class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def page(reading: Reading, query: PageQuery) -> dict[str, Any]:
-    """Return what is known of a page, and its text; while a copy is being read, the view has none."""
+    """Return what is known about a page, and its text, which is missing while it is being read."""
     found = reading.lists.pages.page(query.url) if reading.begun else None
     known = None
     if found is not None:

@@ -1,7 +1,7 @@
 """The window's processes: the window beside the crawl that starts it, and the mirror of a crawl on Kafka.
 
 Each reads its settings from a file that only its owner may read, writes ``ready URL``, or ``ready DIRECTORY``
-when there is a whole copy, and ends with the process that started it.
+once the copy is complete, and ends with the process that started it.
 """
 
 import json
@@ -31,7 +31,7 @@ def beside(settings: Settings) -> ServerProcess:
 
 
 def mirror(settings: Settings) -> ServerProcess:
-    """Start to mirror a crawl on Kafka into the directory of ``settings``; return when there is a whole copy.
+    """Start to mirror a crawl on Kafka into the directory of ``settings``; return once the copy is complete.
 
     Raises `agents.offline.serve.ServerProcessError` where it can't be read.
     """
@@ -50,7 +50,7 @@ def _plain(value: Any) -> Any:
 
 
 def main() -> None:
-    """Run the named process by the settings in a file, which it removes; an error ends it with a line."""
+    """Run the named process with a file's settings, and remove it; an error ends it with a line."""
     from scentline.streams.logging import configure
 
     name, path = sys.argv[1], Path(sys.argv[2])
@@ -83,7 +83,7 @@ def _mirror(settings: Settings) -> None:
 
 def _end_with_parent() -> None:
     sys.stdin.buffer.read()
-    os.kill(os.getpid(), signal.SIGKILL)  # a mirror is made anew at each start: nothing is lost
+    os.kill(os.getpid(), signal.SIGKILL)  # each start rebuilds the mirror: nothing is lost
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What all screens read, in one thread: a crawl's directory as it is now, beside the crawl."""
+"""What all screens read, in one thread: a crawl's current directory, beside its writer."""
 
 import fcntl
 import os
@@ -27,17 +27,17 @@ from scentline.streams.topics import CONTROL, SIGHTINGS, TABLES
 from scentline.streams.transport.database import JournalMissingError, TableMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 
-#: Seconds for which what was read is new enough.
+#: Seconds for which what was read stays fresh.
 FRESH_SECONDS = 0.5
-#: Seconds for which a thread that opens a crawl at rest is waited for at a time.
+#: Seconds of one wait for the thread that opens a crawl at rest.
 OPENING_SECONDS = 0.02
-#: Seconds for which an answer of the frontiers is, and how many answers are kept.
+#: Seconds for which an answer of the frontiers is cached, and most answers.
 ASKED_SECONDS, MOST_ASKED = 0.9, 32
-#: Seconds for which the figures of a worker on Kafka that does not answer are those that it published last.
+#: Seconds for which the last published figures stand in for a worker that does not answer.
 SILENT_SECONDS = 150.0
-#: Seconds for which work goes on after a view of it, and how many pieces of work there are at most.
+#: Seconds for which work goes on after a view of it, and how many works do so at most.
 LOOKED_SECONDS, REMEMBERED = 20.0, 8
-#: Predicates that screens know; of more the first by name.
+#: Most predicates that screens know: the first by name.
 MOST_PREDICATES = 300
 # The lock of RocksDB, and the fields of a lock for fcntl(2).
 _LOCK = "LOCK"
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class _Ahead(Generic[T]):
-    """Work that goes on a piece at a time, from one view to the next; ``value`` is how far it is."""
+    """Work that continues in pieces, from one view to the next; ``value`` is its result so far."""
 
     def __init__(self, pieces: Iterator[tuple[T, bool]], now: float) -> None:
         self._pieces = pieces
@@ -62,7 +62,7 @@ class _Ahead(Generic[T]):
 
 
 class _Place(NamedTuple):
-    """The file that each writer of a journal makes, when it did, and whether one writes now."""
+    """The file that each writer of a journal creates, when it did, and whether one writes now."""
 
     device: int
     file: int
@@ -71,7 +71,7 @@ class _Place(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """What is listed of a crawl: the newest pages, changes and dead letters."""
+    """A crawl's lists: the newest pages, changes and dead letters."""
 
     pages: RecentPages
     changes: RecentChanges
@@ -79,7 +79,7 @@ class Lists(NamedTuple):
 
 
 class _Crawl:
-    """A crawl's journal as it was opened, and all that is kept of it as long as it stays open."""
+    """A crawl's open journal, and all that is cached while it stays open."""
 
     def __init__(self, journal: Journal, place: _Place | None, settings: Settings) -> None:
         self.journal = journal
@@ -100,9 +100,9 @@ class _Crawl:
 
 
 class Reading:
-    """A crawl's directory; ``journal`` is there as soon as a crawl has begun in it.
+    """A crawl's directory; ``journal`` exists once a crawl has begun in it.
 
-    Raises `JournalMissingError` where a screen asks for what no crawl has written yet.
+    Raises `JournalMissingError` for what no crawl has written yet.
     """
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.time) -> None:
@@ -120,9 +120,9 @@ class Reading:
     # opening
 
     def refresh(self) -> None:
-        """Read what was written since; the journal of a crawl that began or ended is opened again.
+        """Read what was written since; reopen the journal if a crawl began or ended.
 
-        A reader that stays open does not see what a writer moves out of its log as it ends.
+        An open reader does not see what a writer moves out of its log as it ends.
         """
         self.now = self._clock()
         if self._opened is not None and self._read <= self.now < self._read + FRESH_SECONDS:
@@ -148,7 +148,7 @@ class Reading:
                 journal.close()
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Close the directory."""
         self._asked.clear()
         self._running.close()
         self._running = Running(self._given)
@@ -173,42 +173,42 @@ class Reading:
 
     @property
     def journal(self) -> Journal:
-        """The crawl's journal, to be read only."""
+        """The crawl's journal, read-only."""
         return self._crawl.journal
 
     @property
     def lists(self) -> Lists:
-        """What is listed of the crawl."""
+        """The crawl's lists."""
         return self._crawl.lists
 
     @property
     def settings(self) -> Settings:
-        """The settings of the crawl, as far as its directory has them; else those of the window."""
+        """The settings of the crawl, as far as its directory has them; else the window's."""
         return self._given if self._opened is None else self._opened.settings
 
     def running(self) -> bool:
-        """Tell whether a crawl writes to the directory now or, on Kafka, whether a frontier answers."""
+        """Return whether a crawl writes to the directory or, on Kafka, a worker reported lately."""
         if self.settings.on_kafka:
             return any(not each.final and each.time > self.now - SILENT_SECONDS for each in self.standings())
         return self.begun and _locked(self.data / "journal" / _LOCK)
 
     @property
     def copies(self) -> CopyReader:
-        """What reads kept copies."""
+        """The reader of kept copies."""
         if self._copies is None:
             self._copies = CopyReader()
         return self._copies
 
     def texts(self, typed: str) -> TextSearch:
-        """Return a search in the newest kept copies, and go on with it."""
+        """Continue a search in the newest kept copies, and return it."""
         return self.ahead(f"texts {typed}", lambda: found_texts(self.data, Search(typed), self.copies))
 
     # work that goes on while it is viewed
 
     def ahead(self, name: str, make: Callable[[], Iterator[tuple[T, bool]]]) -> T:
-        """Return how far work has come that views go on with; what no view uses any more is forgotten.
+        """Continue a view's work, and return its result so far; work without views is dropped.
 
-        It is made of an iterator over its pieces: how far each leads, and whether there is more to do then.
+        ``make`` returns an iterator over its pieces: the result after each, and whether there is more to do.
         """
         known = self._crawl.ahead.items()
         used = {key: each for key, each in known if self.now < each.looked + LOOKED_SECONDS}
@@ -223,7 +223,7 @@ class Reading:
         return value
 
     def work(self) -> float | None:
-        """Do a piece of the work ahead of views; return its seconds, None where nothing is left to do."""
+        """Do a piece of the work ahead of views; return its seconds, None if nothing is left to do."""
         begun = time.perf_counter()
         self.refresh()
         if self._opened is None:
@@ -237,7 +237,7 @@ class Reading:
     # what frontiers know
 
     def opened(self) -> str | None:
-        """Return why what was learned can't be shown, empty where it can; None while it is being read."""
+        """Return why what was learned can't be shown, empty if it can; None while it is being read."""
         if self._answered():
             return ""
         crawl = self._crawl
@@ -251,7 +251,7 @@ class Reading:
         return "" if error is None else str(error)  # a table of word vectors that is gone, above all
 
     def _answered(self) -> bool:
-        """Return whether the processes that run the crawl answer."""
+        """Return whether the crawl's processes answer, not its directory."""
         return self.settings.on_kafka or self.running()
 
     @property
@@ -259,9 +259,9 @@ class Reading:
         return self._running if self._answered() else self._crawl.resting
 
     def standings(self, predicate: str = "", hosts: Sequence[str] = ()) -> list[Standing]:
-        """Return how each frontier worker stands, with a predicate's best candidates, and hosts.
+        """Return each frontier worker's standing, with a predicate's best candidates, and hosts.
 
-        Of a crawl at rest, and of a worker that does not answer, it is as published last.
+        For a crawl at rest, and for a silent worker, it is the last one published.
         """
         return self._once(("standings", predicate, *hosts), lambda: self._owner_standings(predicate, hosts))
 
@@ -277,21 +277,21 @@ class Reading:
         return [*answered, *(each for each in fresh if each.worker not in known)]
 
     def met(self, url: str) -> bool:
-        """Tell whether a crawl at rest has met a canonical URL; one that runs is asked more than that."""
+        """Return whether a crawl at rest has met a canonical URL; always True for a running one."""
         return self._answered() or self._crawl.resting.met(url)
 
     def explained(self, url: str) -> Explanation | None:
-        """Return what is known of a canonical URL."""
+        """Return what is known about a canonical URL."""
         return self._once(("explain", url), lambda: self._owner.explain(url))
 
     def features(self, predicate: str, kind: str, side: str) -> Features | None:
-        """Return what was learned of a predicate."""
+        """Return what was learned about a predicate."""
         return self._once(
             ("features", predicate, kind, side), lambda: self._owner.features(predicate, kind, side)
         )
 
     def _once(self, key: tuple[object, ...], ask: Callable[[], T]) -> T:
-        """Return an answer, asked for once for all that show it within a while."""
+        """Return an answer, requested once and cached for `ASKED_SECONDS`."""
         time, found = self._asked.get(key, (float("-inf"), None))
         if not time <= self.now < time + ASKED_SECONDS:
             if len(self._asked) >= MOST_ASKED:
@@ -304,11 +304,11 @@ class Reading:
     # what several screens show
 
     def predicates(self) -> dict[str, PredicateDefinition]:
-        """Return the predicates by name, those that were removed left out."""
+        """Return the predicates by name, without removed ones."""
         return self._control()[1]
 
     def steered(self) -> Steered:
-        """Return how people steer the crawl."""
+        """Return the steering in force."""
         return self._control()[2]
 
     def _control(self) -> tuple[int, dict[str, PredicateDefinition], Steered]:
@@ -328,9 +328,9 @@ class Reading:
 
 
 def _made(journal: Journal) -> bool:
-    """Tell whether a journal has all its tables, which its writer makes one after the other.
+    """Return whether a journal has all its tables, which its writer creates one by one.
 
-    A reader never sees what the writer moves out of its log of a table that came later.
+    A reader never sees what the writer moves out of its log for a table that came later.
     """
     try:
         partitions = journal.partitions(SIGHTINGS.name)
@@ -340,7 +340,7 @@ def _made(journal: Journal) -> bool:
 
 
 def _place(data: Path) -> _Place | None:
-    """Return what differs for another journal in the place, or another writer, which makes the file anew."""
+    """Return what changes with another journal there, or with another writer, which recreates the file."""
     try:
         found = (data / "journal" / "CURRENT").stat()
     except OSError:

@@ -19,34 +19,34 @@ from scentline.streams.topics import CHANGES, DEAD_LETTERS, HARVEST, OUTCOMES
 from scentline.streams.transport.database import Entry
 from scentline.streams.transport.journal import Journal
 
-#: Judged pages, changes and dead letters that are held, of all partitions together.
+#: Most judged pages, changes and dead letters held, of all partitions together.
 MOST_PAGES, MOST_CHANGES, MOST_LETTERS = 2_000, 2_000, 1_000
-#: Points of a harvest curve that are kept for each predicate.
+#: Most points of each predicate's harvest curve.
 MOST_POINTS = 500
-#: Of a long curve so many records in a row are read at so many places: some of each of as many predicates.
+#: Places where a long curve is sampled, and records in a row at each: enough for as many predicates.
 PLACES, RUN = 100, 20
-#: Bytes of a partition from which on no more are read for one view.
+#: Bytes of a partition after which a view reads no more.
 _BYTES = 2_000_000
-#: Characters kept of a title, of a reason, and those of a URL whose words are searched.
+#: Characters kept of a title, searched of a URL, and kept of a reason.
 TITLE, URL, _REASON = 300, 500, 200
 _NUMBERS = re.compile(r"[0-9]+")
 _letter = Decoder[DeadLetter](DeadLetter)
 
-#: Partitions that a topic may have: records are numbered by offset and partition.
+#: Most partitions of a topic: records are numbered by offset and partition.
 _PARTITIONS = 1 << 12
 
 T = TypeVar("T")
 
 
 class Place(NamedTuple):
-    """Where a list, the newest first, goes on: behind the record with this time and number."""
+    """A place in a list, newest first: behind the record with this time and number."""
 
     time: float
     id: int
 
 
 class Recent(ABC, Generic[T]):
-    """The newest of what a topic says, with places, by what makes two records one: ``most`` at most."""
+    """The newest records of a topic, with places, at most ``most``, one per key."""
 
     def __init__(self, journal: Journal, topic: str, most: int) -> None:
         self._journal = journal
@@ -58,10 +58,10 @@ class Recent(ABC, Generic[T]):
 
     @abstractmethod
     def _take(self, number: int, entry: Entry) -> None:
-        """Take up an entry by its number; raises `RecordError` where it can't be read."""
+        """Apply an entry with its number; raises `RecordError` if it can't be read."""
 
     def put(self, key: Hashable, place: Place, record: T) -> None:
-        """Hold a record in place of the one of its key; where there are too many, let go of what came first."""
+        """Hold a record, which replaces the one of its key; beyond the bound, drop the one held longest."""
         self._sorted = None
         self.held.pop(key, None)
         self.held[key] = place, record
@@ -69,7 +69,7 @@ class Recent(ABC, Generic[T]):
             del self.held[next(iter(self.held))]
 
     def newest(self, after: Place | None, most: int, wanted: Callable[[T], object]) -> list[tuple[Place, T]]:
-        """Return wanted records, the newest first, behind a place in that list."""
+        """Return wanted records, newest first, from behind a place."""
         self.follow()
         if self._sorted is None:
             self._sorted = sorted(self.held.values(), key=lambda found: found[0], reverse=True)
@@ -77,7 +77,7 @@ class Recent(ABC, Generic[T]):
         return list(islice(found, most))
 
     def follow(self) -> None:
-        """Take up what came since; of more than ``most``, and at first, the newest."""
+        """Read new records; of more than ``most``, and at first, the newest."""
         journal, places = self._journal, self._places()
         for topic, partition in places:
             end = journal.end(topic, partition)
@@ -91,7 +91,7 @@ class Recent(ABC, Generic[T]):
 
     @property
     def older(self) -> bool:
-        """Whether there are records that are not looked at."""
+        """Whether the topic has more records than are held."""
         return self.total() > self._most
 
     def total(self) -> int:
@@ -108,7 +108,7 @@ class Recent(ABC, Generic[T]):
 
 
 class ShownOutcome(Counted):
-    """What is shown of an outcome."""
+    """The shown fields of an outcome."""
 
     predicate: str
     probability: Finite
@@ -121,11 +121,11 @@ _decoder = msgspec.json.Decoder(ShownOutcome)
 
 
 class RecentPage(NamedTuple):
-    """A judged page as it stands now: its newest outcome, with the verdicts of later predicates."""
+    """A judged page's current state: its newest outcome, with the verdicts of later predicates."""
 
     outcome: ShownOutcome
     title: str
-    #: Why it left, None where it is there.
+    #: Why it left, None if it did not.
     left: str | None
     #: The words of its title and of its URL.
     words: tuple[list[str], list[str]]
@@ -137,7 +137,7 @@ class RecentPage(NamedTuple):
 
 
 class RecentPages(Recent[RecentPage]):
-    """The pages that were judged last, as `agents.operate.record.judged_of` has them."""
+    """The pages judged last, as `agents.operate.record.judged_of` has them."""
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal, OUTCOMES.name, MOST_PAGES)
@@ -149,9 +149,9 @@ class RecentPages(Recent[RecentPage]):
         after: Place | None = None,
         most: int = 50,
     ) -> list[tuple[Place, RecentPage]]:
-        """Return pages that satisfy a predicate, or any, and have what is searched in title or URL.
+        """Return pages that satisfy a predicate, or any, and match the search in title or URL.
 
-        With None they need not satisfy any. The newest come first, behind a place in that list.
+        With None they need not satisfy any. They come newest first, from behind a place.
         """
 
         def wanted(page: RecentPage) -> bool:
@@ -187,7 +187,7 @@ class RecentPages(Recent[RecentPage]):
 
 
 class RecentChanges(Recent[Change]):
-    """The newest changes of a crawl that visits pages again; none of them comes twice."""
+    """The newest changes of a crawl that visits pages again, each once."""
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal, CHANGES.name, MOST_CHANGES)
@@ -195,11 +195,11 @@ class RecentChanges(Recent[Change]):
     def changes(
         self, predicate: str = "", after: Place | None = None, most: int = 50
     ) -> list[tuple[Place, Change]]:
-        """Return changes of a predicate's matches, or any, the newest first, behind a place in that list."""
+        """Return changes of a predicate's matches, or any, newest first, from behind a place."""
         return self.newest(after, most, lambda each: predicate in ("", each.predicate))
 
     def excerpt(self, url: str, predicates: Iterable[str]) -> str:
-        """Return the words by which a page last satisfied one of the predicates, where they are known."""
+        """Return the words by which a page last satisfied one of the predicates, if known."""
         wanted = frozenset(predicates)
         found = self.newest(None, 1, lambda each: each.url == url and each.excerpt and each.predicate in wanted)
         return found[0][1].excerpt if found else ""
@@ -213,7 +213,7 @@ class RecentChanges(Recent[Change]):
 
 
 class Letters(NamedTuple):
-    """Dead letters of a topic that are alike: so many, and time, place and reason of the last of them."""
+    """Similar dead letters of a topic: their number, and time, place and reason of the last."""
 
     topic: str
     why: str
@@ -224,15 +224,15 @@ class Letters(NamedTuple):
 
 
 class RecentLetters(Recent[Letters]):
-    """The newest dead letters, by what they are of and why: nothing of what they hold."""
+    """The newest dead letters, by topic, place and reason, without their contents."""
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal, DEAD_LETTERS.name, MOST_LETTERS)
 
     def alike(self) -> list[Letters]:
-        """Return the letters, those that are alike together, where most are first.
+        """Return the letters in groups of similar ones, the largest first.
 
-        Of a letter that a restart repeated the last counts.
+        A letter that a restart repeated counts once, as the last.
         """
         self.follow()
         groups: dict[tuple[str, str, str], list[Letters]] = {}
@@ -259,9 +259,9 @@ class RecentLetters(Recent[Letters]):
 
 
 class Points:
-    """The harvest curves of a crawl, thinned: where one becomes too long, every second point leaves.
+    """The harvest curves of a crawl, thinned: one that becomes too long loses every second point.
 
-    The newest point is always there.
+    The newest point always stays.
     """
 
     def __init__(self, most: int = MOST_POINTS) -> None:
@@ -271,7 +271,7 @@ class Points:
         self._apart: dict[str, int] = {}
 
     def follow(self, journal: Journal) -> None:
-        """Read what came since; of a long topic that was never read, some records from every place."""
+        """Read new points; where they are many, samples from start to end."""
         for partition in range(journal.partitions(HARVEST.name)):
             start, end = journal.start(HARVEST.name, partition), journal.end(HARVEST.name, partition)
             at = self._offsets.get(partition)
@@ -288,7 +288,7 @@ class Points:
             self._offsets[partition] = found[-1].offset + 1 if found else place
 
     def add(self, values: Iterable[bytes | None]) -> None:
-        """Add points in the order of their topic; what can't be read is passed over."""
+        """Add points in the order of their topic; unreadable ones are skipped."""
         for value in values:
             with suppress(RecordError):
                 self._add(read_point(value or b""))
@@ -299,7 +299,7 @@ class Points:
         if curve and point.pages < curve[-1].pages:
             return
         if len(curve) >= 2 and curve[-1].pages < curve[-2].pages + apart:
-            curve.pop()  # the newest stood for those to come
+            curve.pop()  # it stayed only as the newest
         curve.append(point)
         if len(curve) > self._most:
             curve[:-1] = curve[:-1][::2]

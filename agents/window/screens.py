@@ -1,8 +1,8 @@
-"""The screens by their names in addresses, and how one answers: the view of it that is shown, whoever shows it.
+"""The screens by their names in addresses, and their views, for the browser and the terminal alike.
 
-A screen is a function of a crawl and of a query, whose fields are what can be asked. A view is made once a
-second for each viewer: it takes a few milliseconds, and has bounded size. What a site or a log wrote is in it
-as text on one line.
+A screen is a function of a crawl and a query, whose fields are its parameters. A view is made once a second for
+each viewer: it takes a few milliseconds, and has bounded size. What a site or a log wrote is in it as text on
+one line.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,9 +26,9 @@ SCREENS: Mapping[str, Callable[[Reading, Any], dict[str, Any]]] = {
     "crawl": crawl, "now": now, "hosts": hosts, "next": candidates, "pages": pages, "page": page,
     "errors": errors, "learning": learning, "steer": steer, "trial": trial,
 }  # fmt: skip
-#: Those that show something although no crawl has begun.
+#: Those that work before a crawl has begun.
 _ALWAYS = ("crawl", "now", "page", "trial")
-#: Characters of a text at most, and the fields whose texts are bounded where they are made.
+#: Most characters of a text, and the fields whose texts are bounded at their source.
 SHOWN = 300
 _WHOLE = frozenset({"url", "address", "text", "paragraphs", "lines"})
 
@@ -44,7 +44,7 @@ class QueryError(ScentlineError):
 
 
 def screen(name: str, query: Mapping[str, str]) -> Callable[[Reading], dict[str, Any]]:
-    """Return what makes the view of a screen, in JSON; raises `UnknownScreenError` and `QueryError`."""
+    """Return the maker of a screen's view, for JSON; raises `UnknownScreenError` and `QueryError`."""
     view = SCREENS.get(name)
     if view is None:
         raise UnknownScreenError(f"There is no screen {name[:40]!r}; expected one of {', '.join(SCREENS)}.")

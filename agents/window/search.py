@@ -1,6 +1,6 @@
-"""What people search for: words as pages and predicates have them, in any case and script.
+"""Searches: words as pages and predicates have them, in any case and script.
 
-Titles, URLs and texts are searched by their runs of letters and digits; what a person types becomes runs too.
+Titles, URLs and texts are matched by their runs of letters and digits; a typed search becomes runs, too.
 """
 
 import re
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from scentline.models.words import MAX_LENGTH, WORD, folded, spaced
 
-#: Characters of a search that are read, and words in it.
+#: Most characters of a search, and most words.
 MOST_SIGNS, MOST_WORDS = 300, 20
-#: Letters of a word whose end is left open, at least.
+#: Least letters of a word's beginning.
 LEAST_BEGINNING = 3
 
 _TYPED = re.compile(r'"([^"]*)"?|(\S+)')
-# What may be a run before it is folded: letters, digits, and all that may stand on them or within.
+# A run before folding: letters, digits, and all that may combine with them.
 _RUN = re.compile("(?:[^\\W_]|[\u00ad\u200c\u200d]|[^\\x00-\\x7f\\w\\s])+")
 
 
@@ -26,7 +26,7 @@ class Phrase(NamedTuple):
     begun: bool
 
     def is_at(self, found: Sequence[str], at: int) -> bool:
-        """Tell whether it stands in runs, at the place ``at``."""
+        """Return whether runs contain it at the place ``at``."""
         here = tuple(found[at : at + len(self.words)])
         if self.begun and len(here) == len(self.words):
             return here[:-1] == self.words[:-1] and here[-1].startswith(self.words[-1])
@@ -34,7 +34,7 @@ class Phrase(NamedTuple):
 
 
 class Search:
-    """What a person searches for: all of these words, ``"words in a row"``, and beginnings, ``begin*``.
+    """A search for all of its words, ``"words in a row"``, and beginnings, ``begin*``.
 
     >>> Search('hockey "ice rink" puck*').phrases[1:]
     [Phrase(words=('ice', 'rink'), begun=False), Phrase(words=('puck',), begun=True)]
@@ -49,17 +49,17 @@ class Search:
         return bool(self.phrases)
 
     def found_in(self, texts: Iterable[str]) -> bool:
-        """Tell whether each phrase stands in one of the texts."""
+        """Return whether each phrase is in one of the texts."""
         return self.is_in([runs(text) for text in texts])
 
     def is_in(self, found: Sequence[Sequence[str]]) -> bool:
-        """Tell whether each phrase stands in the runs of one of some texts."""
+        """Return whether each phrase is in the runs of one of some texts."""
         return all(
             any(phrase.is_at(each, at) for each in found for at in range(len(each))) for phrase in self.phrases
         )
 
     def parts(self, text: str) -> tuple[str, ...]:
-        """Return a text in parts, of which every second one is what is searched.
+        """Return a text in parts; every second one is a match.
 
         >>> Search("hockey").parts("Ice Hockey News")
         ('Ice ', 'Hockey', ' News')
@@ -93,7 +93,7 @@ def _phrases(text: str) -> Iterator[Phrase]:
 
 
 def runs(text: str) -> list[str]:
-    """Return the folded runs of letters and digits in a text, of long ones the beginning.
+    """Return the folded runs of letters and digits in a text, long ones cut.
 
     >>> runs("https://a.example/News_2026/123456.html")
     ['https', 'a', 'example', 'news', '2026', '123456', 'html']

@@ -1,7 +1,7 @@
 """The window's server: static files, views once or as they change, and requests to the crawl.
 
 ``GET /api/SCREEN?...`` returns a view, ``GET /events/SCREEN?...`` the view and the header as server-sent
-events, each whenever it has changed. ``POST /steer`` takes a request (`agents.operate.requests`).
+events, each when it changes. ``POST /steer`` takes a request (`agents.operate.requests`).
 """
 
 import asyncio
@@ -29,17 +29,17 @@ from scentline.models.errors import EventLog, ScentlineError, StorageError
 from scentline.models.records import reason_of
 from scentline.streams.logging import printable
 
-#: Viewers at a time; each holds one connection.
+#: Most viewers; each holds one connection.
 MOST_VIEWERS = 32
-#: Seconds between two views that are made for a viewer.
+#: Seconds between two views for a viewer.
 VIEW_SECONDS = 1.0
-#: Seconds between two looks at whether there is work to be done ahead.
+#: Seconds between two checks for work to do ahead.
 IDLE_SECONDS = 1.0
-#: Seconds after which work that failed is tried again.
+#: Seconds after which failed work is retried.
 AGAIN_SECONDS = 5.0
-#: Beside a crawl, how many times as long as a piece of such work is the pause after it.
+#: Beside a crawl, the pause after a piece of such work, in multiples of its time.
 BESIDE_A_CRAWL = 25.0
-#: Seconds of it after which these pauses begin.
+#: Seconds of work before these pauses begin.
 AT_ONCE_SECONDS = 1.0
 #: Seconds that viewers have for a last view when the window ends.
 LAST_SECONDS = 1.5
@@ -59,7 +59,7 @@ _steering: msgspec.json.Decoder[Steering] = msgspec.json.Decoder(Steering)
 
 
 class Window:
-    """The application of one crawl; one thread does all that reads it."""
+    """The application of one crawl; one thread does all reading."""
 
     def __init__(self, reading: Reading, access: Access) -> None:
         self.viewers = 0
@@ -82,8 +82,8 @@ class Window:
         )
 
     async def close(self) -> None:
-        """End the event streams, each with a last view and why, and let go of the crawl."""
-        await self._in_turn(self._reading.close)  # a crawl that has just ended is opened anew, at rest
+        """End the event streams, each with a last view and why, and close the crawl."""
+        await self._in_turn(self._reading.close)  # a crawl that has just ended is reopened, at rest
         self._closing.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
@@ -93,7 +93,7 @@ class Window:
         self._thread.shutdown()
 
     async def run(self) -> None:
-        """Work ahead of the views while there are viewers; never returns. Where it fails, it begins again."""
+        """Work ahead of the views while there are viewers; never returns. It restarts after an error."""
         while True:
             try:
                 await self._work()
@@ -102,7 +102,7 @@ class Window:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _work(self) -> None:
-        """Work; beside a crawl in a few hundredths of a core, after a first second that fills the lists."""
+        """Work; beside a crawl on a few percent of a core, after a first second that fills the lists."""
         at_once = AT_ONCE_SECONDS
         while True:
             seconds = await self._in_turn(self._reading.work) if self.viewers else None
@@ -117,21 +117,21 @@ class Window:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._survived, work, *arguments)
 
     def _survived(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do work; where the crawl can't be read, log why, and open its directory again at the next read."""
+        """Do work; if the crawl can't be read, log why, and reopen its directory at the next read."""
         try:
             found = work(*arguments)
         except Exception as error:
             if isinstance(error, ScentlineError) and not isinstance(error, StorageError):
                 raise
             self._log(error)
-            with suppress(Exception):  # what is damaged may not even be closed
+            with suppress(Exception):  # a damaged journal may not even close
                 self._reading.close()
             reason = printable(str(error) or type(error).__name__)
             raise _UnreadError(f"The crawl can't be read: {reason}") from error
         return found
 
     def _log(self, error: Exception) -> None:
-        """Log an error, once where the same one comes again and again."""
+        """Log an error, but only once if it repeats."""
         text = repr(error)
         if text != self._logged and not isinstance(error, _UnreadError):
             self._logged = text
@@ -147,9 +147,9 @@ class Window:
         return PlainTextResponse("ok\n")
 
     async def _enter(self, request: Request) -> Response:
-        """Put the token of the address into a cookie, and lead on to the address without it.
+        """Move the token from the address into a cookie, and forward to the address without it.
 
-        A page does so, since after a redirect that began at another site a strict cookie is not sent.
+        A page forwards, since after a redirect that began at another site a strict cookie is not sent.
         """
         token = request.query_params.get("token", "")
         if not self._access.admits(token):
@@ -190,7 +190,7 @@ class Window:
                     if sent.get(event) != data:
                         silent = 0.0
                         yield _event(event, data)
-                sent = events  # after trouble, a view is sent again that is as before
+                sent = events  # after trouble, an unchanged view is sent again
                 if silent >= BEAT_SECONDS:
                     silent = 0.0
                     yield b": all is as it was\n\n"

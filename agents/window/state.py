@@ -1,18 +1,18 @@
-"""The state of a crawl in a sentence; where nothing is fetched, why."""
+"""The state of a crawl in a sentence; if it fetches nothing, why."""
 
 from typing import Literal, NamedTuple
 
 from scentline.agents.cli.output import lasting
 from scentline.models.published import Standing
 
-#: Seconds after its last report from which on a worker is missed.
+#: Seconds without a report after which a worker is missing.
 MISSED_SECONDS = 90.0
-#: Seconds until a host may be asked from which on a crawl waits, however many answers came before.
+#: Seconds until the next host is ready from which on a crawl waits, despite recent answers.
 WAITS_SECONDS = 10.0
 
 #: "good" (pages come), "waits" (they will), "rest" (none are expected), "bad".
 Mood = Literal["good", "waits", "rest", "bad"]
-#: What a mood is called before its sentence.
+#: A mood's word before its sentence.
 MOODS: dict[Mood, str] = {"good": "Fetching", "waits": "Waiting", "rest": "At rest", "bad": "Trouble"}
 
 #: Why hosts wait, in words.
@@ -24,7 +24,7 @@ REASONS = {
     "shared": "for another host of their server",
     "busy": "for an answer",
 }
-#: What keeps hosts from being asked, in words.
+#: What holds hosts back, in words.
 HELD = {
     "politeness": "wait for their delays",
     "network": "have not answered yet, or wait for a connection",
@@ -34,14 +34,14 @@ HELD = {
 
 
 class Facts(NamedTuple):
-    """What the state of a crawl follows from; times are in seconds since the epoch."""
+    """The facts that decide a crawl's state; times are in seconds since the epoch."""
 
     now: float
     begun: bool
     running: bool
-    #: How its frontiers stand together.
+    #: Its frontiers' combined standing.
     standing: Standing | None = None
-    #: When the crawl wrote last, 0 where that is not known.
+    #: When the crawl last wrote, 0 if unknown.
     newest: float = 0.0
     #: How many predicates are active, and how many paused.
     predicates: int = 0
@@ -119,14 +119,14 @@ def _fetching(standing: Standing) -> Said:
 
 
 def _slots(standing: Standing) -> str:
-    """Return what keeps most hosts, where fewer than half of their seconds are used."""
+    """Return what holds most hosts back, if fewer than half of their seconds are used."""
     if standing.slots is None or standing.held_by not in HELD:
         return ""
     return f"; {standing.slots:.0%} of the hosts' seconds are used: {standing.held:,} {HELD[standing.held_by]}"
 
 
 def _idle(standing: Standing) -> Said:
-    """Return why nothing is in flight; while answers come, that is for a moment only."""
+    """Return why nothing is in flight; while answers come, it is only for a moment."""
     mood: Mood = "good" if standing.requests_a_second else "waits"
     if standing.filling:
         return "waits", "Nothing is in flight: all that is known is looked through for candidates."
@@ -152,7 +152,7 @@ def _without_candidates(standing: Standing) -> Said:
 
 
 def _all_wait(standing: Standing) -> str:
-    """Return that all hosts wait, since when and why, as the end of a sentence."""
+    """Say that all hosts wait, until when and why, as the end of a sentence."""
     total = sum(standing.waiting.values())
     about = "about " if standing.seen < 1 else ""
     have = "has pages, and waits" if total == 1 else "have pages, all wait"
@@ -164,7 +164,7 @@ def _all_wait(standing: Standing) -> str:
 
 
 def queued(standing: Standing) -> int:
-    """Return how many candidates are in memory: most are in every predicate's queue."""
+    """Return how many candidates are in memory: the longest queue has most of them."""
     return max(standing.queued.values(), default=0)
 
 

@@ -1,4 +1,4 @@
-"""Steer: the records in force of what people asked of the crawl, and what is checked before more is asked."""
+"""Steer: the steering records in force, and checks of a request before it is submitted."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ from scentline.streams.transport.journal import Journal
 
 #: Rows of a list.
 ROWS = 50
-#: Characters of a predicate that is checked: what is longer does not fit into an address.
+#: Most characters of a predicate to check: a longer one does not fit into an address.
 MOST_SIGNS = 3_000
-#: Seconds of a piece of a count of candidates.
+#: Seconds of a piece of counting candidates.
 PIECE_SECONDS = 0.02
 _KEYS = 1 << 64
 
@@ -29,7 +29,7 @@ Excluding = Annotated[str, msgspec.Meta(max_length=MOST_EXCLUDING)]
 
 
 class SteerQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """From which row on the lists are shown."""
+    """The first row of each list."""
 
     predicates: Offset = 0
     exclusions: Offset = 0
@@ -54,9 +54,9 @@ def steer(reading: Reading, query: SteerQuery) -> dict[str, Any]:
 
 
 def _budget(reading: Reading) -> dict[str, int | None]:
-    """Return the budget in force, 0 for no limit: what frontiers told last, or what was asked for since.
+    """Return the budget in force, 0 for no limit: the last one frontiers reported, or one requested since.
 
-    It is None where neither is known: of a crawl at rest for long, whose settings have it.
+    It is None if neither is known: for a crawl long at rest, whose settings have it.
     """
     told = max(reading.standings(), key=lambda each: each.time, default=None)
     found: dict[str, int | None] = {"pages": None, "requests": None}
@@ -84,7 +84,7 @@ class TrialQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def trial(reading: Reading, query: TrialQuery) -> dict[str, Any]:
-    """Return what is wrong with it; else, of an exclusion, how many candidates it leaves out so far."""
+    """Return what is wrong; else, how many candidates an exclusion would exclude, counted so far."""
     prefix, pattern = query.prefix, query.pattern
     try:
         if query.expression.strip():
@@ -104,7 +104,7 @@ def trial(reading: Reading, query: TrialQuery) -> dict[str, Any]:
 
 
 class LeftOut(NamedTuple):
-    """How far a count is: ``found`` of the ``read`` candidates, of ``of``, an estimate until it is ``done``."""
+    """A count so far: ``found`` of the ``read`` candidates, of ``of``, an estimate until it is ``done``."""
 
     found: int
     read: int
@@ -125,9 +125,9 @@ _decode = msgspec.msgpack.Decoder(_Row).decode
 
 
 def left_out(journal: Journal, prefix: str, expression: str) -> Iterator[tuple[LeftOut, bool]]:
-    """Yield how many candidates an exclusion would leave out so far, and whether there is more to do.
+    """Yield how many candidates an exclusion would exclude so far, and whether there is more to do.
 
-    The keys of candidates are hashes: their number is estimated from the part of the keys that was read.
+    The keys of candidates are hashes: their number is estimated from the part of the key space read so far.
     """
     exclusions = Exclusions()
     exclusions.put("", prefix, expression)

@@ -21,18 +21,18 @@ from scentline.agents.window.screens import screen
 from scentline.streams.logging import printable
 from scentline.streams.settings import ConfigurationError, Settings
 
-#: Seconds between two looks.
+#: Seconds between two views.
 LOOK_SECONDS = 1.0
-#: Columns of a curve, the width from which on there is room for it and chance, and what it is drawn with.
+#: Columns of a curve, the least width that has room for it and chance, and its characters.
 _COLUMNS, _WIDE, _HEIGHTS = 24, 100, "▁▂▃▄▅▆▇█"
 _STYLES = {"good": "green", "waits": "yellow", "rest": "bold", "bad": "bold red"}
-#: What ends the view, and the sign of a keyboard that is gone.
+#: The sign of a keyboard that is gone, and those that end the view.
 _END = "\x04"
 _ENDS = ("q", "Q", _END)
 
 
 def run(settings: Settings, out: TextIO, *, once: bool) -> None:
-    """Show a crawl until q or Ctrl-C; ``once``, and what is no terminal, is written to once.
+    """Show a crawl until q or Ctrl-C; with ``once``, or on no terminal, print it once.
 
     Raises `ConfigurationError` for a crawl on Kafka.
     """
@@ -60,7 +60,7 @@ def _view(reading: Reading) -> dict[str, Any]:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[float], str]]:
-    """Give what waits so many seconds for a key and returns it, if there was one."""
+    """Yield a function that waits so many seconds for a key, and returns it, if any."""
     if not sys.stdin.isatty():
         yield _no_key
         return
@@ -86,7 +86,7 @@ def _no_key(seconds: float) -> str:
 
 
 def shown(view: dict[str, Any], width: int) -> RenderableType:
-    """Return a view as it is shown at a width, in columns of signs."""
+    """Render a view at a width in characters."""
     state = view["state"]
     word = (f"{state['word']}. ", _STYLES[state["mood"]])
     head = Text.assemble((printable(view["data"]), "bold"), "  ", word, state["text"])
@@ -150,7 +150,7 @@ def _row(found: dict[str, Any], *, wide: bool) -> list[Text]:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Return a curve of a line's height, the highest value at the top.
+    """Return a curve on one line, the highest value at the top.
 
     >>> sparkline([0.0, 0.1, 0.35, 0.7])
     '▁▂▅█'
