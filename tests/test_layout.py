@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -92,8 +93,9 @@ def bound_twice(tree: ast.Module) -> Offences:
     """Yield the names that a module binds to one value and then, for all its functions, to another."""
     bound: set[str] = set()
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else ()
-        for name in (target.id for target in targets if isinstance(target, ast.Name)):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+        names = chain.from_iterable(each.elts if isinstance(each, ast.Tuple) else [each] for each in targets)
+        for name in (each.id for each in names if isinstance(each, ast.Name)):
             if name in bound:
                 yield f"binds {name} twice"
             bound.add(name)
