@@ -197,7 +197,7 @@ class _Reading:
         return found
 
     def main(self, text: str, anchors: Sequence[Anchor]) -> _Main:
-        """Return the main text of a text.
+        """Return the main part of a text.
 
         Long navigation with few links counts as main text: its name misleads. Lists of links (links with only
         white space between) are left out of the words, unless little is left then: lists such as the most read

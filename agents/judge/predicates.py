@@ -27,7 +27,7 @@ def read_definition(value: bytes) -> PredicateDefinition:
 
 
 def check_judges(predicates: Mapping[str, Predicate], settings: JudgeSettings) -> None:
-    """Raise `ConfigurationError` for a predicate with categories where there is no judge of them."""
+    """Raise `ConfigurationError` if a predicate needs categories and no judge of them is set."""
     for name, predicate in predicates.items():
         if predicate.categories and not (settings.labels or settings.classifier or settings.python):
             raise ConfigurationError(
@@ -70,7 +70,7 @@ class Predicates:
 
     @property
     def expressions(self) -> dict[str, str]:
-        """The expressions of the active predicates, by name."""
+        """The expressions of those in `active`, by name."""
         return {name: self.definitions[name].expression for name in self.active}
 
     def hear(self, value: bytes | None) -> PredicateDefinition | None:

@@ -165,7 +165,7 @@ def _reason(answer: Answer, kind: str) -> str:
 async def _end(child: Process) -> int:
     """Kill a process and return its status.
 
-    A grandchild in another session may hold its pipes, for whose end asyncio waits: here only for a while.
+    A grandchild in another session may hold its pipes; asyncio waits for their end, here only for a while.
     """
     kill_group(child.pid)
     try:

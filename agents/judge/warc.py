@@ -81,7 +81,7 @@ def packed(fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict, user
 
 
 def packed_again(fetched: FetchedPage, body: bytes | None) -> bytes:
-    """Return the record of an unchanged kept page, with its body unless the server sent none.
+    """Return the record of an unchanged kept page; ``body`` is None if the server sent none.
 
     Raises ValueError as `packed` does.
     """

@@ -79,7 +79,7 @@ class ObserveAgent:
         if not reason:
             with self._runtime.attempts.taking(place):
                 try:
-                    # A shipper may send an empty message, which is no line.
+                    # A shipper may send an empty message, without a line.
                     self._observe(outbox, place, message.value or b"")
                 except Exception as error:
                     reason = self._runtime.quarantine(place, error)

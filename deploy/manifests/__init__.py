@@ -1,1 +1,1 @@
-"""Writes the manifests that follow from the code, so that they can't differ from it."""
+"""Generates the manifests from the code, so that they can't differ from it."""
