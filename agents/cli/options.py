@@ -210,7 +210,7 @@ _SETTINGS: Mapping[str, Mapping[str, tuple[str, object]]] = {
     "broker": {"broker": ("broker", BrokerAddress)},
 }
 #: How rows are printed, by name in `takes`: the form that --json means, and the options --json and --format.
-#: Rows that may be many, or have no end, are lines; what is in force is one array.
+#: Rows that may be many, or have no end, are lines; records in force are one array.
 _ROWS: Mapping[str, tuple[str, object, object]] = {
     "lines": ("jsonl", _LINES, _FORM),
     "array": ("json", _ARRAY, _FORM),

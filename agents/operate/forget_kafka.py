@@ -93,7 +93,7 @@ class Changelogs:
     async def replace(self, place: Place, replacement: Replacement) -> int:
         """Rewrite the rows that hold the pseudonym, each atomically; return their number.
 
-        The mark stays as it is, though it holds it.
+        The mark holds it, too, and stays.
         """
         rows = await asyncio.to_thread(find, self._settings, place, replacement.concerns)
         rows.pop(FORGETTING, None)
@@ -283,8 +283,8 @@ class ForgottenOnKafka:
 def forget_user_on_kafka(settings: Settings, user: str, is_name: bool, progress: Progress) -> ForgottenOnKafka:
     """Do what `agents.operate.forget.forget_user` does, on the broker of the settings.
 
-    Raises `UnrestError` where workers live, have not absorbed everything, or start meanwhile,
-    `ConfigurationError` where the pseudonym can't be computed, and `KafkaError`.
+    Raises `UnrestError` if workers live, have not absorbed everything, or start meanwhile,
+    `ConfigurationError` if the pseudonym can't be computed, and `KafkaError`.
     """
     old = pseudonym_of(settings, user, is_name)
     with Admin(settings) as admin:

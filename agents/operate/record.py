@@ -1,4 +1,4 @@
-"""A crawl's record: judged pages and accesses in its journal, each once, and its tables' counts."""
+"""A crawl's record: judged pages and accesses in its journal, each once, and in its tables what it learned."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -107,12 +107,12 @@ def _embedded(
 def _at_broker(
     settings: Settings, topic: str, offsets: dict[int, int], follow: bool
 ) -> Iterator[Mapping[int, Iterable[Entry]]]:
-    # Imported where it is used: the embedded log has no use for a Kafka client.
+    # Imported on use: the embedded log needs no Kafka client.
     from scentline.streams.transport.kafka.admin import Admin, arriving, kept
 
     with Admin(settings) as admin:
         known = admin.topics([topic]).get(topic)
-    partitions = range(known.partitions if known is not None else 1)  # where it is missing, `kept` says so
+    partitions = range(known.partitions if known is not None else 1)  # if it is missing, `kept` raises
     offsets.update(dict.fromkeys(partitions, 0))
     yield {number: kept(settings, topic, number) for number in partitions}
     if follow:

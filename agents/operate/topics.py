@@ -59,7 +59,7 @@ def check(settings: Settings) -> list[Difference]:
 def differences(
     topics: Sequence[Declared], replication: int, found: Mapping[str, Found]
 ) -> Iterator[Difference]:
-    """Yield what is missing, and what differs: partitions, replication, each configuration."""
+    """Yield missing topics, and differing partitions, replication and configurations."""
     for topic in topics:
         there = found.get(topic.name)
         if there is None:

@@ -29,7 +29,7 @@ ROWS, ROBOTS = 50, 20_000
 MOST_ANSWERS = 0.95
 #: Most hosts of a round, the first of each partition, and of a piece.
 MOST_HOSTS, HOSTS = 20_000, 100
-#: Seconds between the starts of two rounds.
+#: Least seconds between the starts of two rounds.
 ROUND_SECONDS = 5.0
 #: Most lists cached until the next hosts are read.
 _REMEMBERED = 8

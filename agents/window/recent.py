@@ -161,7 +161,7 @@ class RecentPages(Recent[RecentPage]):
         return self.newest(after, most, wanted)
 
     def page(self, url: str) -> RecentPage | None:
-        """Return the page of a canonical URL, None where it is not among the newest."""
+        """Return the page of a canonical URL, None if it is not among the newest."""
         self.follow()
         return self.held[url][1] if url in self.held else None
 

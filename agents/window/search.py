@@ -20,7 +20,7 @@ _RUN = re.compile("(?:[^\\W_]|[\u00ad\u200c\u200d]|[^\\x00-\\x7f\\w\\s])+")
 
 
 class Phrase(NamedTuple):
-    """Words in a row; the last one is the beginning of a word where it is ``begun``."""
+    """Words in a row; if ``begun``, the last one is the beginning of a word."""
 
     words: tuple[str, ...]
     begun: bool

@@ -37,7 +37,7 @@ class SteerQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def steer(reading: Reading, query: SteerQuery) -> dict[str, Any]:
-    """Return what is in force."""
+    """Return the steering in force."""
     steered, points = reading.steered(), reading.points()
     predicates = [
         msgspec.structs.asdict(each) | {"hits": points[each.name][-1].hits if points.get(each.name) else None}
@@ -72,7 +72,7 @@ def _page(found: Sequence[object], offset: int) -> dict[str, Any]:
     return {"rows": rows, "offset": offset, "shown": len(rows), "total": len(found)}
 
 
-# what is checked before it is saved
+# checks before saving
 
 
 class TrialQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
