@@ -1,10 +1,10 @@
 """How a group is committed: on the embedded log by one batch, on Kafka by four steps.
 
-*One batch* of the database that has log and tables. After a crash the emissions, the rows, the mark row and the
-offset that the inbox goes on from are there, or none of them is. So a table needs no changelog, and Faust needs
-not know of it: it is never behind the log, nor ahead of it.
+*One batch* of the database that holds log and tables. A crash leaves all of the emissions, the rows, the mark
+row and the inbox's committed offset, or none. So a table is never behind the log, nor ahead of it: it needs no
+changelog, and Faust need not know of it.
 
-*Four steps*, by a changelog of one writer and a RocksDB of the worker's own: at a group's end
+*Four steps*, with a changelog of one writer and a RocksDB of the worker's own: at a group's end
 
 (a) the emissions are sent, and the log has them;
 (b) the changed rows and the mark row are appended to the changelog as one record batch, whole or not at all;
@@ -66,24 +66,24 @@ class OneBatch:
 
 
 class ChangelogWriter(Bus, Protocol):
-    """A bus that may write changelogs, of which each partition has one writer at a time."""
+    """A bus that may write changelogs; each partition has one writer at a time."""
 
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        """Become the one writer of a partition's batches; return the records after offset ``known``.
+        """Become the only writer of a partition's batches; return the records after offset ``known``.
 
-        No later batch of an earlier claimant is appended, and its earlier ones are among the records.
+        Later batches of an earlier claimant are refused; its earlier ones are among the records.
         """
 
 
 class Recovered(TablePartition):
-    """One partition of a table in a database of its own, with the changelog offset that its rows stand at."""
+    """One partition of a table in a database of its own, with the changelog offset of its rows."""
 
     def changelog_offset(self) -> int:
-        """Return the offset of the last changelog record that the rows stand at, -1 where there is none."""
+        """Return the offset of the last changelog record in the rows, -1 if there is none."""
         return int(self.get(FaustStore.offset_key) or -1)
 
     def write_at(self, changelog_offset: int, rows: Mapping[bytes, bytes | None]) -> None:
-        """Write rows (None deletes) and the changelog offset they stand at, all or nothing."""
+        """Write rows (None deletes) and their changelog offset, all or nothing."""
         batch = WriteBatch(raw_mode=True)
         self.stage(batch, rows)
         batch.put(FaustStore.offset_key, str(changelog_offset).encode())
@@ -91,7 +91,7 @@ class Recovered(TablePartition):
 
 
 def check_not_forgetting(store: Store, what: str) -> None:
-    """Raise `ConfigurationError` where the mark is in a partition of a table; ``what`` is what it hinders."""
+    """Raise `ConfigurationError` if a partition of a table holds the mark; ``what`` is what it blocks."""
     if store.get(FORGETTING) is not None:
         raise ConfigurationError(
             f"{what}: forget-user is running on this broker, or was interrupted; run the same command again "
@@ -101,7 +101,7 @@ def check_not_forgetting(store: Store, what: str) -> None:
 
 @dataclass
 class FourSteps:
-    """Commits a table's groups by its changelog; ``partition`` gives a partition on this worker's disk."""
+    """Commits a table's groups by its changelog; ``partition`` returns one on this worker's disk."""
 
     publisher: ChangelogWriter
     table: str
@@ -111,7 +111,7 @@ class FourSteps:
         self._changelog = changelog_of(self.table)
 
     async def claim(self, partition: int) -> Recovered:
-        """Become the one writer of a partition's changelog, with all in the table that others wrote before."""
+        """Become the only writer of a partition's changelog, and add to the table what others wrote before."""
         store = self.partition(partition)
         entries = await self.publisher.claim(self._changelog, partition, store.changelog_offset())
         if entries:
@@ -124,7 +124,7 @@ class FourSteps:
         self.publisher.release(self._changelog, partition)
 
     async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
-        """Do steps (a) to (c). Raises `LostShardError` where the changelog has another writer."""
+        """Do steps (a) to (c). Raises `LostShardError` if the changelog has another writer."""
         if group.emissions:
             await self.publisher.send_all(group.emissions)
             check()

@@ -1,8 +1,8 @@
 """A data directory's RocksDB: the log's partitions and every table, in one database with column families.
 
-One process writes, others read beside it. A batch is there whole or not at all, and batches keep their order.
+One process writes, others read beside it. A batch is written whole or not at all, and batches keep their order.
 Nothing waits for the disk, so a power failure may cost the last ones: what remains is the write-ahead log up to
-some batch, the same for all column families, for RocksDB syncs the log before it writes any of them to a file.
+some batch, the same for all column families, since RocksDB syncs the log before it flushes any of them.
 
 A table's partition is a column family. The log is in the default one:
 
@@ -33,7 +33,7 @@ from rocksdict import ColumnFamily, Options, Rdict, ReadOptions, WriteBatch
 
 from scentline.models.errors import ScentlineError, StorageError
 
-FORMAT = b"8"  #: What ``v`` holds. Whoever changes what older data mean, in the log or in a table, raises it.
+FORMAT = b"8"  #: The value of ``v``. Raise it with a change of what older data mean, in the log or in a table.
 
 _HEADER = Struct(">dII")
 _NONE = 0xFFFFFFFF
@@ -41,19 +41,19 @@ _NONE = 0xFFFFFFFF
 _MEGABYTE = 1024 * 1024
 _DEFAULT = "default"
 _SIZES = ("rocksdb.estimate-num-keys", "rocksdb.total-sst-files-size", "rocksdb.size-all-mem-tables")
-#: Blocks that were read, of every column family that the process has open: decoded rows are kept beside them,
-#: and the system keeps files.
+#: The block cache of all column families that the process has open; small, since decoded rows are cached beside
+#: it, and files by the system.
 _CACHE = rocksdict.Cache(8 * _MEGABYTE)
 
 pack_offset = Struct(">Q").pack
-place = Struct(">II").pack  #: Of a topic's number and a partition: the bytes for it in every key about it.
+place = Struct(">II").pack  #: Packs a topic's number and a partition, for every key about it.
 
 Place = tuple[str, int]  #: A partition of a topic.
 Record = tuple[bytes | None, bytes | None]  #: Key and value.
 
 
 class Entry(NamedTuple):
-    """One record as it was read; ``timestamp`` is in seconds, a ``value`` of None says the key is deleted."""
+    """One record as read; ``timestamp`` is in seconds, a ``value`` of None deletes the key."""
 
     offset: int
     timestamp: float
@@ -62,9 +62,9 @@ class Entry(NamedTuple):
 
 
 class TopicMeta(msgspec.Struct, frozen=True):
-    """What a journal knows of a topic: ``number`` is its name in keys, ``retention`` is in seconds.
+    """A topic's meta data: ``number`` is its name in keys, ``retention`` is in seconds.
 
-    ``most`` are the records kept of a partition, None where time alone decides.
+    ``most`` is the number of records kept of a partition, None if time alone decides.
     """
 
     number: int
@@ -113,7 +113,7 @@ class TableMissingError(ScentlineError, FileNotFoundError):
 
 
 class Partition:
-    """What is known in memory of one partition: ``start`` is the first kept offset, ``end`` the next one."""
+    """One partition's state in memory: ``start`` is the first kept offset, ``end`` the next one."""
 
     __slots__ = ("_db", "_scan", "end", "meta", "place", "records", "start")
 
@@ -128,7 +128,7 @@ class Partition:
         self.load()
 
     def load(self) -> None:
-        """Read the offsets as the database has them."""
+        """Read the offsets from the database."""
         self.end = self._offset(b"e")
         self.start = self._offset(b"s")
 
@@ -141,7 +141,7 @@ class Partition:
         return self.records + pack_offset(offset)
 
     def newest(self, key: bytes) -> bytes:
-        """Return the key under which the offset of a record key's newest record stands."""
+        """Return the key that holds the offset of a record key's newest record."""
         return b"k" + self.place + key
 
     def scan(self, offset: int) -> Iterator[tuple[bytes, bytes]]:
@@ -211,7 +211,7 @@ class TablePartition:
         self._handle = handle
 
     def get(self, key: bytes) -> bytes | None:
-        """Return a row's bytes; raises `StorageError` where the disk does not give them."""
+        """Return a row's bytes; raises `StorageError` if the disk fails."""
         try:
             value: bytes | None = self.db.get(key)
         except Exception as error:
@@ -219,7 +219,7 @@ class TablePartition:
         return value
 
     def stage(self, batch: WriteBatch, rows: Mapping[bytes, bytes | None]) -> None:
-        """Add rows (None deletes) to what a batch writes to the database."""
+        """Add rows (None deletes) to a batch."""
         for key, value in rows.items():
             if value is None:
                 batch.delete(key, self._handle)
@@ -227,7 +227,7 @@ class TablePartition:
                 batch.put(key, value, self._handle)
 
     def write(self, batch: WriteBatch) -> None:
-        """Write a batch, whole or not at all. Raises `StorageError` where the disk does not take it."""
+        """Write a batch, whole or not at all. Raises `StorageError` if the disk fails."""
         try:
             self.db.write(batch)
         except Exception as error:
@@ -247,19 +247,19 @@ class TablePartition:
                 yield key, value
 
     def close(self) -> None:
-        """Let go of the column family: its database stays open as long as anybody holds one."""
+        """Release the column family: its database stays open while any is held."""
         self._handle = None
         self.db.close()
 
 
 class Database:
-    """A RocksDB at ``path``, in its default column family, whose failures to write are `StorageError`."""
+    """A RocksDB at ``path``, in its default column family; failed writes raise `StorageError`."""
 
     def __init__(self, db: Rdict, path: Path, columns: Iterable[str] = ()) -> None:
         self._db = db
         self._path = path
         self._failed = False
-        # Read as often as a page has words: without a step in between.
+        # Called for every word of a page: bound directly.
         self.get, self.items = db.get, db.items
         self.try_catch_up_with_primary = db.try_catch_up_with_primary
         self.log = TablePartition(db)
@@ -294,17 +294,17 @@ class Database:
         self.write(batch)
 
     def sync(self) -> None:
-        """Return when the disk has all that was written."""
+        """Return when the disk has everything written."""
         with self._writing():
             self._db.flush_wal(True)
 
     @property
     def written(self) -> int:
-        """A number that grows with all that is written, as far as it is seen here."""
+        """A number that grows with every write seen here."""
         return int(self._db.latest_sequence_number())
 
     def compact(self) -> None:
-        """Write all that it holds anew, so that nothing is left of what was deleted or replaced."""
+        """Rewrite everything, so that nothing is left of what was deleted or replaced."""
         options: Any = rocksdict.CompactOptions()
         options.set_bottommost_level_compaction(rocksdict.BottommostLevelCompaction.force())
         with self._writing():
@@ -313,7 +313,7 @@ class Database:
                 db.compact_range(None, None, compact_opt=options)
 
     def close(self) -> None:
-        """Close it; one that failed to write has said so, and fails once more."""
+        """Close it; after a failed write, which raised, ignore that closing fails too."""
         try:
             for column in self.columns.values():
                 column.close()
@@ -324,7 +324,7 @@ class Database:
 
 
 def storage_error(doing: str, path: Path, error: Exception) -> StorageError:
-    """Return what to raise where RocksDB raised ``error`` (it has no kinds of errors, only texts)."""
+    """Return the error to raise for RocksDB's ``error``, which has no type, only a text."""
     return StorageError(f"{doing} {path}: {error}")
 
 
@@ -334,7 +334,7 @@ def open_writer(path: Path, columns: Iterable[str] = ()) -> Database:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return _opened(path, rocksdict.AccessType.read_write(), columns)
     except Exception as error:
-        # RocksDB tells of its lock in so many ways; where the lock file can't even be made, it is the disk.
+        # RocksDB words its lock errors in many ways; a lock file that can't even be made is the disk's.
         if "lock" in str(error).lower() and "permi" not in str(error).lower():
             raise JournalInUseError(
                 f"opening the journal in {path}: another process writes to it; "
@@ -360,10 +360,10 @@ def _opened(path: Path, access: rocksdict.AccessType, columns: Iterable[str] = (
     names = [name for name in found if name != _DEFAULT]
     options = _options()
     options.create_missing_column_families(True)
-    # Who opens it reads the write-ahead log whole: a start after a crash, every command beside a crawl. What it
-    # holds is in memory too, of all column families together. Twice as much would save 1 % of a page's CPU.
+    # Opening reads the whole write-ahead log: a start after a crash, every command beside a crawl. It is also in
+    # memory, for all column families together. Twice as much would save 1 % of a page's CPU.
     options.set_max_total_wal_size(8 * _MEGABYTE)
-    options.set_max_open_files(-1)  # what a writer deletes must stay readable to who reads beside it
+    options.set_max_open_files(-1)  # files that a writer deletes must stay readable to others
     options.set_keep_log_file_num(2)
     options.set_max_log_file_size(_MEGABYTE)
     return Database(Rdict(str(path), options, {name: _options() for name in names}, access), path, names)
@@ -379,10 +379,10 @@ def _options() -> Options:
     options.set_block_based_table_factory(blocks)
     options.set_compression_type(rocksdict.DBCompressionType.lz4())
     options.set_write_buffer_size(16 * _MEGABYTE)
-    # Most rows that are asked for are not there: so no file is asked for them, nor what is not in one yet.
+    # Most requested rows are missing: filters spare their look-up, in memory as in files.
     options.set_memtable_prefix_bloom_ratio(0.01)
     options.set_memtable_whole_key_filtering(True)
     options.set_arena_block_size(_MEGABYTE // 4)  # each of a dozen column families takes one at once
-    # deleted records are skipped one by one until their file is compacted: have that done early
+    # deleted records are skipped one by one until their file is compacted: compact it early
     options.add_compact_on_deletion_collector_factory(1000, 500, 0.5)
     return options

@@ -30,29 +30,29 @@ from scentline.streams.transport.commits import OneBatch
 from scentline.streams.transport.database import Entry, Record
 from scentline.streams.transport.journal import Journal, finish
 
-#: What one poll takes at most, shared by the partitions that have records; each gives at least one. The records
-#: fit in what is left of an agent's buffer when Faust calls it full, a fifth: else one agent blocks all.
+#: Bounds of one poll, shared by the partitions that have records; each gives at least one. The records fit in
+#: the fifth of an agent's buffer that is left when Faust calls it full: else one agent blocks all.
 POLL_RECORDS = 400
 POLL_BUFFER_SHARE = 8
 POLL_BYTES = 8 * 1024 * 1024
 POLL_SECONDS = 1.0  #: Seconds that a poll waits for a record at most.
 
-CLEAN_SECONDS = 60.0  #: What is too old is dropped this often: what is kept for a day may stay a minute longer.
+CLEAN_SECONDS = 60.0  #: Seconds between two removals of expired records: they may stay that much longer.
 
 
 class Offering(FaustConsumer):
-    """Offers records to the agents; where all of them are full, the next look is made once one has room."""
+    """Offers records to the agents; while all of them are full, waits until one has room."""
 
     async def _idle(self, active: Iterable[TP], timeout: float) -> None:
-        """Return when an active partition may have something, others became active, or after the timeout."""
+        """Return when an active partition may have records, others became active, or after the timeout."""
         raise NotImplementedError
 
     def _wake(self) -> None:
-        """End what is idle."""
+        """End an `_idle`."""
         raise NotImplementedError
 
     def on_buffer_drop(self, tp: TP) -> None:
-        """An agent has room again: its partition is read on at once."""
+        """An agent has room again: read its partition on at once."""
         super().on_buffer_drop(tp)
         self._wake()
 
@@ -62,7 +62,7 @@ class Offering(FaustConsumer):
         self._wake()
 
     async def create_topic(self, *_: Any, **__: Any) -> None:
-        """Make none: they are made before, with what each needs."""
+        """Do nothing: topics are made before, each with its configuration."""
 
     async def _wait_next_records(self, timeout: float) -> tuple[Any, Any]:
         active = self._get_active_partitions()
@@ -74,7 +74,7 @@ class Offering(FaustConsumer):
         return found
 
     async def _offer(self, records: Mapping[TP, list[Entry]]) -> None:
-        """Hand records over, of each partition in turn, as long as the partitions are this worker's."""
+        """Hand records over, each partition in turn, while the partitions are this worker's."""
         generation = self.app.consumer_generation_id
         for tp, record in self.scheduler.iterate(records):
             if not self.flow_active or self.app.consumer_generation_id != generation:
@@ -121,10 +121,10 @@ class Consumer(Offering):
     # assignment
 
     async def subscribe(self, topics: Iterable[str]) -> None:
-        """Take every partition of the topics."""
+        """Assign every partition of the topics to this worker."""
         assigned = {TP(name, number) for name in topics for number in range(self._journal.partitions(name))}
         if assigned != self._assigned:
-            # what follows waits for this call's return: it must run beside it
+            # a rebalance waits for this call's return: it must run beside it
             self.add_future(self._rebalance(assigned))
 
     async def _rebalance(self, assigned: set[TP]) -> None:
@@ -136,7 +136,7 @@ class Consumer(Offering):
         self._positions = {}
         self.app.assignor.assigned = frozenset(assigned)
         self._generation += 1
-        # Faust drops events of another generation without a word
+        # Faust silently drops events of another generation
         self.app.consumer_generation_id = self._generation
         await self.on_partitions_assigned(set(assigned), self._generation)
 
@@ -146,7 +146,7 @@ class Consumer(Offering):
     # positions
 
     def _not_asked(self, *_: Any) -> Any:
-        """Faust asks this only for tables and producers, and has neither on this log."""
+        """Faust calls this only for tables and producers, and has neither on this log."""
         raise NotImplementedError
 
     topic_partitions = key_partition = position = _not_asked
@@ -175,7 +175,7 @@ class Consumer(Offering):
         return TP(topic, partition)
 
     async def _drain_messages(self, fetcher: Any) -> None:
-        """Hand over what is read, until Faust stops; its own starts four tasks a message."""
+        """Hand records over until Faust stops; its own loop starts four tasks per message."""
         while not (self.should_stop or fetcher.should_stop):
             records, _ = await self._wait_next_records(POLL_SECONDS)
             await self._offer(records)
@@ -220,7 +220,7 @@ class Consumer(Offering):
         if self._idling is not None:
             finish(self._idling)
 
-    # shared with nobody
+    # a group of one
 
     def in_session(self) -> bool:
         return True
@@ -243,13 +243,13 @@ class Consumer(Offering):
 def ageing(
     wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
 ) -> Callable[[], float]:
-    """Return the time by which records age: the start's plus what passed since, though a clock be set ahead."""
+    """Return the clock by which records age: it does not follow a wall clock that is set ahead."""
     ahead = wall() - steady()
     return lambda: min(wall(), steady() + ahead)
 
 
 class Assignor:
-    """Says to Faust what `Consumer` has taken; its own assignor finds out by a round of Kafka's protocol."""
+    """Reports to Faust what `Consumer` assigned; its own assignor needs a round of Kafka's protocol."""
 
     def __init__(self, app: AppT, replicas: int = 0) -> None:
         self.assigned: frozenset[TP] = frozenset()
@@ -262,7 +262,7 @@ class Assignor:
 
 
 class Leader(Service, LeaderAssignorT):
-    """Says to Faust that this worker leads: there is no other."""
+    """Reports to Faust that this worker leads: it is the only one."""
 
     def __init__(self, app: AppT, **given: Any) -> None:
         super().__init__(**given)
@@ -276,14 +276,14 @@ SCHEME = "embedded"
 
 
 class Tables(TableManager):
-    """Faust's tables, which do not wait a second for further ones: each is there before an app starts."""
+    """Faust's tables, which do not wait a second for further ones: all exist before an app starts."""
 
     async def sleep(self, n: Any) -> None:
-        """Return at once; the tables sleep nowhere but at their start."""
+        """Return at once; the tables sleep only at their start."""
 
 
 class Rebalances(Monitor):
-    """What Faust notes of itself but for messages: they would take 1 % of a page, and nobody asks."""
+    """Faust's monitor without messages: counting them takes 1 % of a page's time, and nothing reads it."""
 
     def _ignore(self, *_: Any) -> None: ...
 
@@ -312,7 +312,7 @@ def journal_path(urls: Sequence[Any]) -> Path:
 
 
 def create_app(settings: Settings, name: str = APP_ID, **of_log: Any) -> faust.App:
-    """Return an app without agents, of the embedded log unless ``of_log`` has the options of another one."""
+    """Return an app without agents, on the embedded log unless ``of_log`` has the options of another one."""
     known: tuple[Any, ...] = (FIXUPS, TRANSPORTS)
     for drivers in known:
         drivers.namespaces.clear()  # Faust would look through all installed packages for more, once for each
@@ -333,12 +333,12 @@ def create_app(settings: Settings, name: str = APP_ID, **of_log: Any) -> faust.A
         value_serializer="raw",
         topic_partitions=settings.streams.partitions,
         broker_commit_interval=settings.streams.commit_seconds,
-        # A group that is not committed comes again: nobody has to wait for it at a stop or a rebalance.
+        # An uncommitted group comes again: a stop or a rebalance need not wait for it.
         stream_wait_empty=False,
         # Counted in messages, and one may be a page of megabytes.
         stream_buffer_maxsize=256,
         stream_recovery_delay=0.0,
-        # Topics are made before, by `scentline topics create` or with the data directory, with what each needs.
+        # Topics are made before, by `scentline topics create` or with the data directory, each configured.
         topic_allow_declare=False,
         topic_disable_leader=True,
         **(of_log or embedded),
@@ -346,16 +346,16 @@ def create_app(settings: Settings, name: str = APP_ID, **of_log: Any) -> faust.A
 
 
 async def watch(app: faust.App, fail: Callable[[BaseException], None]) -> None:
-    """Fail with an app that fails: it would work no more, and say nothing."""
+    """Call ``fail`` when an app crashes: it would stop without a word."""
     await app.wait_until_stopped()
     if app.crashed:
         fail(app.crash_reason or RuntimeError(f"{app.conf.id} ended"))
 
 
 class JournalBus:
-    """The bus of a journal in this process; ``clock`` gives the time of day in seconds.
+    """The bus of a journal in this process; ``clock`` returns the time of day in seconds.
 
-    All roles share one ``app``, whose messages never leave the process. Who opened the journal closes it.
+    All roles share one ``app``, whose messages never leave the process. The journal's opener closes it.
     """
 
     def __init__(
@@ -380,7 +380,7 @@ class JournalBus:
         """Do nothing: a journal has one writer."""
 
     def release(self, topic: str, partition: int) -> None:
-        """Do nothing: nothing is under way in a journal."""
+        """Do nothing: nothing is in flight in a journal."""
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
         return self.journal.append_batch(topic, partition, records, self._clock())

@@ -1,10 +1,10 @@
 """The embedded log: topics, partitions of records and tables of rows in one RocksDB, written by one process.
 
-Records, the next offset, and what is written with them are one batch (`streams.transport.database`): a process
+Records, the next offset, and all written with them are one batch (`streams.transport.database`): a process
 killed at any moment leaves every partition without gaps and every batch whole.
 
-A *compacted* topic keeps the newest record of each key, also one without a value, which says that the key is
-deleted: the batch that appends a record deletes the one before.
+A *compacted* topic keeps the newest record of each key, also one without a value, which deletes the key: the
+batch that appends a record deletes the one before.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from scentline.streams.transport.database import (
 
 READ_BYTES = 8 * 1024 * 1024
 
-#: How often a journal that another process writes is looked at by whoever waits for its records.
+#: Seconds between two looks at a journal that another process writes, while records are awaited.
 FOLLOW_SECONDS = 0.2
 
 
@@ -57,7 +57,7 @@ class Journal:
         self._users = 0
         self._topics: dict[str, TopicMeta] = {}
         self._logs: dict[Place, Partition] = {}
-        self._waiting: dict[Place, set[asyncio.Future[None]]] = {}  # what waits for appends
+        self._waiting: dict[Place, set[asyncio.Future[None]]] = {}  # futures of appends
         with ExitStack() as resources:
             if read_only:
                 self._db = open_reader(path, resources.enter_context(tempfile.TemporaryDirectory()))
@@ -74,7 +74,7 @@ class Journal:
     def open(
         cls, path: Path, *, read_only: bool = False, tables: Mapping[str, int] = MappingProxyType({})
     ) -> "Journal":
-        """Return the journal in ``path``, made with ``tables`` if need be; undo each `open` by a `close`.
+        """Return the journal in ``path``, made with ``tables`` if missing; pair each `open` with a `close`.
 
         A process that opens a directory twice gets the same object. With ``read_only``, the journal of a
         running crawl can be read, and `refresh` follows its writer. Raises `JournalInUseError`,
@@ -101,7 +101,7 @@ class Journal:
         self.close()
 
     def refresh(self) -> None:
-        """See what the writer wrote since; does nothing where this process is the writer."""
+        """Catch up with the writer; do nothing if this process is the writer."""
         if self.read_only:
             self._db.try_catch_up_with_primary()
             self._load()
@@ -149,7 +149,7 @@ class Journal:
     ) -> None:
         """Make a topic, or change what it keeps. Raises `ValueError` for another number of partitions.
 
-        ``retention`` (seconds, None for ever) and ``most`` (records of a partition) do not concern a compacted
+        ``retention`` (seconds, None for ever) and ``most`` (records of a partition) do not apply to a compacted
         topic.
         """
         known = self._topics.get(name)
@@ -184,7 +184,7 @@ class Journal:
     # tables
 
     def create_table(self, name: str, partitions: int) -> None:
-        """Make what is missing of a table's partitions."""
+        """Make the missing partitions of a table."""
         for column in _columns({name: partitions}):
             if column not in self._db.columns:
                 self._db.make_column(column)
@@ -236,7 +236,7 @@ class Journal:
                 finish(future)
 
     def _stage(self, batch: WriteBatch, log: Partition, entry: Entry, newest: dict[bytes, int]) -> None:
-        """Add a record to a batch; ``newest`` has where in it the newest records of keys stand."""
+        """Add a record to a batch; ``newest`` has the offsets of its newest records by key."""
         batch.put(log.key(entry.offset), encode_record(entry.timestamp, entry.key, entry.value))
         if log.meta.compacted:
             if entry.key is None:
@@ -251,11 +251,11 @@ class Journal:
             newest[index] = entry.offset
 
     def sync(self) -> None:
-        """Return when the disk has all that was written, which nothing else waits for."""
+        """Return when the disk has everything written, which nothing else waits for."""
         self._db.sync()
 
     def place(self, topic: str, partition: int, entries: Iterable[Entry]) -> None:
-        """Write records at the offsets and with the times that they had in another log; see `go_on_at`."""
+        """Write records with their offsets and times from another log; see `go_on_at`."""
         log = self._log(topic, partition)
         batch = WriteBatch(raw_mode=True)
         newest: dict[bytes, int] = {}
@@ -264,7 +264,7 @@ class Journal:
         self._db.write(batch)
 
     def go_on_at(self, topic: str, partition: int, end: int) -> None:
-        """Have the next record get the offset ``end``, which lies after all that `place` wrote."""
+        """Set the next record's offset to ``end``, which lies after all that `place` wrote."""
         log = self._log(topic, partition)
         self._db.put(b"e" + log.place, pack_offset(end))
         log.end = end
@@ -274,7 +274,7 @@ class Journal:
     def read(
         self, topic: str, partition: int, offset: int, limit: int, max_bytes: int = READ_BYTES
     ) -> list[Entry]:
-        """Return kept records from ``offset`` on, within both bounds; none are left to `end` if none come."""
+        """Return kept records from ``offset`` on, within both bounds; empty if none is kept up to `end`."""
         return self._log(topic, partition).read(offset, limit, max_bytes)
 
     def start(self, topic: str, partition: int) -> int:
@@ -286,11 +286,11 @@ class Journal:
         return self._log(topic, partition).end
 
     def beyond(self, positions: Mapping[Any, int], among: Iterable[Place]) -> list[Place]:
-        """Return which of some partitions end past their position here; those without one do not."""
+        """Return the partitions that end past their positions; those without one are left out."""
         return [name for name in among if name in positions and self._logs[name].end > positions[name]]
 
     async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
-        """Return once any of the partitions has come to an end past its position here; return their ends."""
+        """Wait until one of the partitions ends past its position; return their ends."""
         while not any(self._log(*name).end > position for name, position in positions.items()):
             if self.read_only:
                 await asyncio.sleep(FOLLOW_SECONDS)
@@ -316,36 +316,36 @@ class Journal:
     # consumer groups
 
     def committed(self, group: str, topic: str, partition: int) -> int | None:
-        """Return the offset a group goes on from, None before its first `commit`."""
+        """Return a group's committed offset, None before its first `commit`."""
         raw = self._db.get(b"c" + self._log(topic, partition).place + group.encode())
         return None if raw is None else unpack_offset(raw)
 
     def commit(self, group: str, offsets: Mapping[Place, int]) -> None:
-        """Note the offsets a group goes on from, all or none."""
+        """Commit a group's offsets, all or none."""
         batch = WriteBatch(raw_mode=True)
         self.stage_commit(batch, group, offsets)
         self._db.write(batch)
 
     def stage_commit(self, batch: WriteBatch, group: str, offsets: Mapping[Place, int]) -> None:
-        """Add to a batch the offsets a group goes on from."""
+        """Add a group's committed offsets to a batch."""
         for name, offset in offsets.items():
             batch.put(b"c" + self._log(*name).place + group.encode(), pack_offset(offset))
 
     @property
     def written(self) -> int:
-        """A number that grows with all that is written, as far as it is seen here (`refresh`)."""
+        """A number that grows with every write seen here (`refresh`)."""
         return self._db.written
 
     # cleaning
 
     def drop_expired(self, now: float) -> None:
-        """Drop the records that their topics do not keep any more."""
+        """Drop the records that their topics no longer keep."""
         for log in self._logs.values():
             log.drop_expired(now)
 
 
 def _columns(tables: Mapping[str, int]) -> list[str]:
-    """Return the column families of tables of so many partitions."""
+    """Return the column families of tables, by their numbers of partitions."""
     return [f"{name}/{partition}" for name, partitions in tables.items() for partition in range(partitions)]
 
 

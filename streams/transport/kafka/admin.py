@@ -23,22 +23,22 @@ from scentline.streams.transport.kafka.connection import (
 )
 
 T = TypeVar("T")
-_CONNECT_MS = 10_000  #: Time for brokers that are just starting, too.
-#: How long a broker may say that it isn't ready, and what was changed may take to be seen.
+_CONNECT_MS = 10_000  #: Enough for brokers that are just starting, too.
+#: How long a broker may be unready, and a change may take to show.
 _PATIENCE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.1
 _POLL_MS = 1000
-#: Records that a poll brings at most, and milliseconds that a broker waits for the first of them.
+#: Records of a poll at most, and milliseconds that a broker waits for the first of them.
 _POLL_RECORDS, _FETCH_MS = 10_000, 100
-_SILENT_POLLS = 30  #: Polls in a row that bring nothing, though records are there, before that is said.
+_SILENT_POLLS = 30  #: Empty polls in a row, though records are left, that are an error.
 
 
 class AdminError(KafkaError):
-    """Brokers that can't be asked, or refuse; the text names them, what they were asked, and the answer."""
+    """Brokers that can't be reached, or refuse; the text names them, the request, and the answer."""
 
 
 def _client(settings: Settings, make: Callable[..., T], **options: Any) -> T:
-    """Return a connected client of the library, whose own time-out has no reason; raises `KafkaError`."""
+    """Return a connected client; raises `KafkaError` with the reason, which the library's time-out lacks."""
     try:
         return make(**kafka_python_arguments(settings), bootstrap_timeout_ms=_CONNECT_MS, **options)
     except ClientError as error:
@@ -57,9 +57,9 @@ class Found:
 
 
 class Admin:
-    """A connection for questions and changes, by the crawl's own names (`streams.settings.Settings.named`).
+    """A connection for queries and changes, by the crawl's own names (`streams.settings.Settings.named`).
 
-    Every method raises `AdminError`, and making one any `KafkaError`.
+    Every method raises `AdminError`, the constructor any `KafkaError`.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -74,7 +74,7 @@ class Admin:
         self._client.close()
 
     def topics(self, names: Iterable[str]) -> dict[str, Found]:
-        """Return those of the topics that are there, by name, with every configuration in force."""
+        """Return the topics that exist, by name, with every configuration in force."""
         described = [
             topic
             for topic in self._ask("topics", "describe_topics", list(map(self._named, names)))
@@ -94,7 +94,7 @@ class Admin:
         }
 
     def create(self, topics: Iterable[Declared], replication: int) -> None:
-        """Make topics; one that is made meanwhile by somebody else is left as it is."""
+        """Make topics; one that exists by then is left as it is."""
         asked = {
             self._named(topic.name): {
                 "num_partitions": topic.partitions, "replication_factor": replication, "configs": topic.configs,
@@ -110,7 +110,7 @@ class Admin:
         self._ask("new topics", "wait_for_topics", list(asked), timeout_ms=_PATIENCE_SECONDS * 1000)
 
     def configure(self, configs: Mapping[str, Mapping[str, str]]) -> None:
-        """Set configurations of topics, and wait until they are seen; those that are not named stay."""
+        """Set configurations of topics, and wait until they show; those not named stay."""
         resources = [
             ConfigResource(ConfigResourceType.TOPIC, self._named(name), dict(values))
             for name, values in configs.items()
@@ -131,28 +131,28 @@ class Admin:
             found = self.topics(configs)
 
     def starts(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return the first offset that is kept of each partition (topic, number)."""
+        """Return the first kept offset of each partition (topic, number)."""
         return self._offsets(places, OffsetSpec.EARLIEST)
 
     def ends(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return the offset that comes next in each partition (topic, number)."""
+        """Return the next offset of each partition (topic, number)."""
         return self._offsets(places, OffsetSpec.LATEST)
 
     def committed(self, group: str) -> dict[Place, int]:
-        """Return how far a consumer group has read each partition it has committed."""
+        """Return the committed offsets of a consumer group."""
         name = self._named(group)
         found = self._ask(f"offsets of {name}", "list_group_offsets", [name])[name]
         return {_place(self._settings, place): offset.offset for place, offset in found.items()}
 
     def members(self, groups: Iterable[str]) -> dict[str, int]:
-        """Return how many members each of those consumer groups has that there are."""
+        """Return the number of members of each consumer group that exists."""
         known = {group["group_id"] for group in self._ask("groups", "list_groups")}
         asked = sorted(known.intersection(map(self._named, groups)))
         described = self._ask("members of groups", "describe_groups", asked) if asked else {}
         return {_own(self._settings, group): len(found["members"]) for group, found in described.items()}
 
     def delete_before(self, offsets: Mapping[Place, int]) -> None:
-        """Have the messages of each partition (topic, number) before an offset deleted."""
+        """Delete the messages of each partition (topic, number) before an offset."""
         if offsets:
             asked = {_asked(self._settings, place): offset for place, offset in offsets.items()}
             self._ask("deleting messages", "delete_records", asked)
@@ -163,7 +163,7 @@ class Admin:
         return {_place(self._settings, place): offset.offset for place, offset in found.items()}
 
     def _ask(self, what: str, method: str, *arguments: Any, **options: Any) -> Any:
-        """Return the client's answer; what a broker can't say yet, it is asked again."""
+        """Return the client's answer; retry what a broker can't answer yet."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
@@ -175,13 +175,13 @@ class Admin:
 
 
 def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:
-    """Yield the partition's records up to the present end, in no group; raises `AdminError`."""
+    """Yield the partition's records up to its current end, in no group; raises `AdminError`."""
     for _, found in all_kept(settings, {(topic, partition): None}):
         yield from found
 
 
 def all_kept(settings: Settings, ends: Mapping[Place, int | None]) -> Iterator[tuple[Place, list[Entry]]]:
-    """Yield the records of partitions up to before their ends, None for the present one, as `kept` does."""
+    """Yield the records of partitions before their ends, None for the current one, as `kept` does."""
     silent, asked = 0, {_asked(settings, place): end for place, end in ends.items()}
     with _consuming(settings, asked) as consumer:
         consumer.seek_to_beginning(*asked)
@@ -218,8 +218,8 @@ def arriving(settings: Settings, offsets: Mapping[Place, int]) -> Iterator[dict[
 
 @contextmanager
 def _consuming(settings: Settings, places: Collection[TopicPartition]) -> Iterator[KafkaConsumer]:
-    """Give a consumer of partitions, in no group, for the block; raises `AdminError`."""
-    # Brokers check the sums of what they take; checked again in Python, they take more time than all else.
+    """Yield a consumer of partitions, in no group; raises `AdminError`."""
+    # Brokers verify checksums on append; verifying them again in Python takes more time than all else.
     consumer = _client(
         settings, KafkaConsumer, enable_auto_commit=False, allow_auto_create_topics=False, check_crcs=False,
         max_poll_records=_POLL_RECORDS, fetch_max_wait_ms=_FETCH_MS,

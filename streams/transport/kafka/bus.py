@@ -37,11 +37,11 @@ from scentline.streams.transport.kafka.fetcher import Feed, Fetcher
 from scentline.streams.transport.kafka.lane import Lane, Wire, Writer, parts
 
 CLAIM = b"\x00claim"  #: The key of a claim; its value names the claimant.
-RECORDS_AT_ONCE = 1_000  #: Records that `KafkaBus.records` takes at a time.
+RECORDS_AT_ONCE = 1_000  #: Records that `KafkaBus.records` fetches at a time.
 
 
 def role_app(settings: Settings, role: str) -> faust.App:
-    """Return a role's app, whose consumer group is its own."""
+    """Return a role's app, with a consumer group of its own."""
     kafka = settings.kafka
     app = create_app(
         settings,
@@ -64,9 +64,9 @@ def role_app(settings: Settings, role: str) -> faust.App:
 class KafkaBus:
     """A broker's topics, for all roles of this process and one event loop.
 
-    It is connected while entered, once a broker answers and has all topics; raises `KafkaError`. Topics go by
-    the crawl's own names (`streams.settings.Settings.named`); feeds, lanes and requests have the broker's. A
-    partition is read directly, in no consumer group, by one reader at a time.
+    Entering connects, once a broker answers and has all topics; raises `KafkaError`. Topics go by the crawl's
+    own names (`streams.settings.Settings.named`); feeds, lanes and requests use the broker's. A partition is
+    read directly, in no consumer group, by one reader at a time.
     """
 
     _publishing: AIOKafkaClient
@@ -81,7 +81,7 @@ class KafkaBus:
         self._counts: Mapping[str, int] = {}
         self._fetcher = Fetcher(settings)
         self._reading = self._fetcher.reading()
-        self._followed: set[Place] = set()  #: Partitions that are waited for: they are read ahead.
+        self._followed: set[Place] = set()  #: Partitions that `wait` follows: they are read ahead.
         self._locks: defaultdict[Place, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._lanes: dict[Place, Lane] = {}
         self._claimed: dict[Place, Lane] = {}
@@ -110,7 +110,7 @@ class KafkaBus:
         )
         self._resources.push_async_callback(self._asking.stop)
         await self._asking.start()
-        await asyncio.sleep(0)  # the client's tasks can't be cancelled before they began
+        await asyncio.sleep(0)  # the client's tasks can't be cancelled before they start
         self._publishing = AIOKafkaClient(**self._arguments, client_id="scentline-publisher")
         self._resources.push_async_callback(self._publishing.close)
         await self._publishing.bootstrap()
@@ -119,7 +119,7 @@ class KafkaBus:
         self._writer = await self._writer_of(None)
 
     def _close_lanes(self) -> None:
-        """Give up the records that are not delivered."""
+        """Fail the records that are not delivered."""
         for lane in (*self._lanes.values(), *self._claimed.values()):
             lane.close(KafkaError("Kafka: the publisher was stopped"))
 
@@ -136,7 +136,7 @@ class KafkaBus:
 
     def committer(self, app: faust.App, table: str, topic: str) -> FourSteps:
         partitions = self.partitions(topic)
-        # Of one name for all apps: Faust would begin it with the role's.
+        # One name for all apps: Faust would prefix the role's.
         changelog = app.topic(
             self._named(changelog_of(table)), key_type=bytes, value_type=bytes, key_serializer="raw",
             value_serializer="raw", partitions=partitions, compacting=True, acks=False, internal=True,
@@ -218,7 +218,7 @@ class KafkaBus:
     # publishing
 
     async def send_all(self, entries: Sequence[Message]) -> None:
-        """Send messages, in as few batches a partition as hold them; return when the log has all."""
+        """Send messages, in as few batches per partition as possible; return when the log has all."""
         by_place: dict[Place, list[Record]] = {}
         for topic, partition, key, value in entries:
             by_place.setdefault((topic, partition), []).append((key, value))
@@ -234,7 +234,7 @@ class KafkaBus:
         return lane
 
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        """Claim a partition; raises `FencedError` where another writer claims it at the same time."""
+        """Claim a partition; raises `FencedError` if another writer claims it at the same time."""
         lane = await self._next_lane(topic, partition)
         at = await lane.append([(CLAIM, self._name)])
         self.release(topic, partition)
@@ -243,7 +243,7 @@ class KafkaBus:
         return [*found, Entry(at, time.time(), CLAIM, self._name)]
 
     async def take_over(self, topic: str, partition: int) -> None:
-        """Claim a partition by its first batch: people read this topic, and a claim would be a record."""
+        """Claim a partition with its first batch: people read this topic, and a claim would be a record."""
         lane = await self._next_lane(topic, partition)
         self.release(topic, partition)
         self._claimed[topic, partition] = lane
@@ -274,7 +274,7 @@ class KafkaBus:
             response = await client.send(node, InitProducerIdRequest(transactional_id, 60_000), group=group)
             error = errors.for_code(response.error_code)
             if error is not errors.NoError:
-                # Another claim is under way: ask again.
+                # Another claim is in progress: retry.
                 raise errors.NodeNotReadyError if error is errors.ConcurrentTransactions else error
             return Writer(response.producer_id, response.producer_epoch)
 

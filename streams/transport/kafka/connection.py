@@ -1,7 +1,7 @@
-"""Connecting to brokers: the arguments of aiokafka, Faust and kafka-python, and requests until one answers.
+"""Connecting to brokers: the arguments of aiokafka, Faust and kafka-python, and retries until one answers.
 
-A broker that is down, or a partition that changes its leader, passes: the request is repeated. All waits of a
-process for brokers are here, so that their loss is known and logged once.
+A request is retried while a broker is down, or a partition changes its leader. All waits of a process for
+brokers are here, so that their loss is known and logged once.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ from faust import SASLCredentials, SSLCredentials
 from scentline.models.errors import EventLog, ScentlineError
 from scentline.streams.settings import KafkaSettings, Settings
 
-#: A request without an answer for so long is given up, and sent again on a new connection.
+#: Seconds without an answer until a request is sent again, on a new connection.
 REQUEST_SECONDS = 30.0
-#: Seconds from a poll, or from a request with messages, to the next, in which more gathers. Each costs a client
-#: about the same whatever it carries. Where there was none for so long, none waits.
+#: Seconds from a poll, or from a request with messages, to the next, in which more gathers: each costs a client
+#: about the same whatever it carries. After a longer pause none waits.
 GATHER_SECONDS = 0.02
 T = TypeVar("T")
-FIRST_SECONDS = 0.05  #: Seconds before the first repetition, and before any.
+FIRST_SECONDS = 0.05  #: Seconds before the first retry, and at most before any.
 MOST_SECONDS = 1.0
-#: Seconds without an answer until the brokers count as lost, and between two words about it.
+#: Seconds without an answer until the brokers count as lost, and between two warnings about it.
 QUIET_SECONDS = 2.0
 TELL_SECONDS = 60.0
 _PASSING = (
@@ -45,7 +45,7 @@ log = EventLog("kafka")
 
 
 class KafkaError(ScentlineError):
-    """The brokers can't be used as the settings say; the text holds no secret."""
+    """The brokers can't be used with these settings; the text holds no secret."""
 
 
 class UnreachableError(KafkaError):
@@ -114,7 +114,7 @@ def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext | None:
         raise _unreadable("ca_file", kafka.ca_file, error) from None
     if kafka.cert_file is not None and kafka.key_file is not None:
         try:
-            # an empty password: one that is asked for on the terminal would hang a worker
+            # an empty password: a prompt on the terminal would hang a worker
             context.load_cert_chain(kafka.cert_file, kafka.key_file, password="")
         except OSError as error:
             raise _unreadable("cert_file or kafka.key_file", kafka.cert_file, error) from None
@@ -127,7 +127,7 @@ def _unreadable(key: str, path: Path | None, error: Exception) -> KafkaError:
 
 
 class Outage:
-    """What this process asks of its brokers without an answer, and since when. ``clock`` never goes back.
+    """The unanswered requests of this process to its brokers, and since when. ``clock`` is monotonic.
 
     >>> times = iter([0.0, 2.0, 2.5, 9.0])
     >>> outage = Outage(lambda: next(times))
@@ -144,7 +144,7 @@ class Outage:
         self._tell = 0.0
 
     def failed(self, asked: object, what: str, error: Exception) -> None:
-        """Take note that ``asked`` was not answered; ``what`` it is, and the reason, are said once a minute."""
+        """Note that ``asked`` was not answered; ``what`` it is, and the reason, are logged once a minute."""
         now = self._clock()
         first = self._failing.setdefault(asked, now)
         if now - first < QUIET_SECONDS:
@@ -157,7 +157,7 @@ class Outage:
             log.warning("the brokers do not answer: trying again", **told)
 
     def ended(self, asked: object, *, answered: bool) -> None:
-        """Take note that ``asked`` was answered, or is not asked any more."""
+        """Note that ``asked`` was answered, or given up."""
         if self._failing.pop(asked, None) is None or self._since is None or self._failing:
             return
         since, self._since = self._since, None
@@ -165,7 +165,7 @@ class Outage:
             log.info("the brokers answer again", seconds=round(self._clock() - since, 1))
 
     def seconds(self) -> float:
-        """Return for how long the brokers have been lost, 0 where they are not; from any thread."""
+        """Return for how long the brokers have been lost, 0 while they answer; from any thread."""
         since = self._since
         return 0.0 if since is None else self._clock() - since
 
@@ -174,7 +174,7 @@ OUTAGE = Outage()  #: A process talks to one set of brokers.
 
 
 async def persist(client: AIOKafkaClient, what: str, attempt: Callable[[], Awaitable[T]]) -> T:
-    """Return what ``attempt`` returns, however often it must be made; raise an error that won't go away."""
+    """Repeat ``attempt`` until it returns, and return its result; raise an error that won't pass."""
     asked, pause = object(), FIRST_SECONDS
     try:
         while True:
@@ -195,7 +195,7 @@ async def persist(client: AIOKafkaClient, what: str, attempt: Callable[[], Await
 
 
 def passing(error: Exception) -> bool:
-    """Return whether an error goes away by itself: a broker is down, starting, or no longer the leader."""
+    """Return whether an error passes by itself: a broker is down, starting, or no longer the leader."""
     return isinstance(error, _PASSING) or bool(getattr(error, "retriable", False))
 
 
@@ -221,7 +221,7 @@ async def wait_for_topics(settings: Settings, names: Iterable[str]) -> Mapping[s
 
 
 async def topics(settings: Settings) -> Mapping[str, int]:
-    """Return the partitions of each topic that there is; raises `KafkaError`, above all `UnreachableError`."""
+    """Return the partitions of each existing topic; raises `KafkaError`, above all `UnreachableError`."""
     await probe(settings)
     client = AIOKafkaClient(**aiokafka_arguments(settings))
     try:
@@ -235,7 +235,7 @@ async def topics(settings: Settings) -> Mapping[str, int]:
 
 
 async def probe(settings: Settings) -> None:
-    """Return when one of the brokers takes the settings; raise `KafkaError` with what is wrong with them."""
+    """Return when a broker accepts the settings; raise `KafkaError` with what is wrong with them."""
     silent: list[str] = []
     for address in addresses(settings.broker):
         try:

@@ -1,21 +1,21 @@
 """Faust's consumer over Kafka, mended where workers come and go; see `streams.transport.kafka.lane` too.
 
-- A partition without a committed offset is read from its start after a rebalance. Faust leaves it where it was
-  read last, and what was prefetched then is lost.
-- A commit of offsets that fails is passed over: the messages come again, and their marks are known. Faust ends.
-- Every message is delivered, and in its turn. Around a rebalance Faust may deliver what a poll brought that was
-  begun before it, pass over what lies between, and commit past it. It also empties the agents' queues once it
-  has gone back to where they stand, and what was delivered in between is lost: so nothing is, until it has. A
-  poll begins where what was delivered ends: what an earlier one brought in vain is read again.
-- A poll asks for the partitions that are active when it is its turn: Faust's set may be changed meanwhile.
-- A table is read from where its recovery goes to. A poll that was begun before may bring what is read there,
-  and Faust passes that over while the flow of messages stands: the recovery would wait for it for ever. So no
-  poll is under way then, and what an earlier one brought is not delivered any more.
-- It knows for how long the group has had no sign of life of this worker.
+- A partition without a committed offset is read from its start after a rebalance. Faust goes on from its last
+  position, and loses what it had prefetched.
+- A failed commit of offsets is ignored: the messages come again, and their marks are known. Faust ends.
+- Every message is delivered, and in order. Around a rebalance Faust may deliver records of a poll begun before
+  it, skip those in between, and commit past them. It also empties the agents' queues after its seek to the
+  committed offsets, and loses what was delivered in between: so nothing is, until it has. A poll begins where
+  delivery ended: records read in vain are read again.
+- A poll requests the partitions that are active at its turn: Faust's set may change meanwhile.
+- A recovery seeks to where it reads a table from. A poll begun before may bring the records from there, and
+  Faust drops them while the flow of messages is stopped: the recovery would wait for them for ever. So no poll
+  is in flight during the seek, and records of an earlier one are no longer delivered.
+- It knows for how long the group has not heard from this worker.
 - The client, in a thread of its own, is in the group and commits. It fetches nothing: one
   `streams.transport.kafka.fetcher.Fetcher` does for all roles, in the event loop where its records are used. A
   thread that wakes for each record costs more than the record.
-- What a poll brought is handed over by one task: Faust's own starts four a message.
+- One task hands over the records of a poll: Faust starts four per message.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _REFUSED = (errors.GroupAuthorizationFailedError, errors.TopicAuthorizationFaile
 
 
 class Listener(driver.ConsumerRebalanceListener):
-    """Notes that the group has just heard of this worker."""
+    """Notes that the group has just heard from this worker."""
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         self._thread.alive_at = time.monotonic()
@@ -54,10 +54,10 @@ class Listener(driver.ConsumerRebalanceListener):
 class ConsumerThread(driver.AIOKafkaConsumerThread):
     """The thread in which the client lives."""
 
-    alive_at = float("-inf")  #: When the last sign of life was sent that the group is known to have had.
+    alive_at = float("-inf")  #: When the last sign of life was sent that reached the group.
 
     async def on_start(self) -> None:
-        """Start the client, which fetches nothing, and see its signs of life."""
+        """Start the client, which fetches nothing, and time its heartbeats."""
         await super().on_start()
         consumer = self._ensure_consumer()
         consumer._fetcher._fetch_task.cancel()
@@ -74,17 +74,17 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         coordinator._do_heartbeat = timed
 
     def rejoin(self) -> None:
-        """Have the group share its partitions out again; from any thread."""
+        """Request a rebalance of the group; from any thread."""
         coordinator = self._ensure_consumer()._coordinator
         self.thread_loop.call_soon_threadsafe(coordinator.request_rejoin)
 
     def polled(self) -> None:
-        """Note that records are asked for: the client leaves the group where nobody does for long."""
+        """Note a poll: the client leaves the group after a long time without one."""
         with self._ensure_consumer()._subscription.fetch_context():
             pass
 
     async def committed(self) -> Mapping[TP, int]:
-        """Return what the group goes on from, else the start; nothing of changelogs."""
+        """Return the committed offsets, else the starts, without changelogs."""
         positions: Mapping[TP, int] = await self.call_thread(self._committed)
         return positions
 
@@ -120,7 +120,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
 
 class Consumer(Offering, driver.Consumer):
-    """Reads what the group gives to this worker."""
+    """Reads what the group assigns to this worker."""
 
     RebalanceListener = Listener
 
@@ -141,7 +141,7 @@ class Consumer(Offering, driver.Consumer):
     # reading
 
     async def _drain_messages(self, fetcher: Any) -> None:
-        """Hand over what is read, until Faust stops; a rebalance breaks in where an agent has no room."""
+        """Hand records over until Faust stops; a rebalance interrupts the wait for an agent's room."""
         while not (self.should_stop or fetcher.should_stop):
             records, _ = await self._wait_next_records(POLL_SECONDS)
             if records and self.flow_active:
@@ -155,7 +155,7 @@ class Consumer(Offering, driver.Consumer):
             await asyncio.sleep(0)
 
     def stop_flow(self) -> None:
-        """Deliver nothing more; what waits for room with an agent is read again."""
+        """Stop delivering; records that wait for an agent's room are read again."""
         super().stop_flow()
         if self._offering is not None:
             self._offering.cancel()
@@ -176,7 +176,7 @@ class Consumer(Offering, driver.Consumer):
             return found
 
     def _read_again(self) -> None:
-        """Go back to what was read and not delivered: everything that was read has been offered by now."""
+        """Seek back to what was read and not delivered: everything read has been offered by now."""
         self._missed.clear()
         if self.app.rebalancing:
             return
@@ -187,9 +187,9 @@ class Consumer(Offering, driver.Consumer):
                 self._reading.go(tp, offset)
 
     async def _go_to_kept(self) -> None:
-        """Go on from the first message that the broker has, where it has none at the position."""
+        """Seek to the broker's first message where it has none at the position."""
         for place in [feed.place for feed in self._reading if feed.out_of_range]:
-            with suppress(ClientError):  # the broker is away: the next poll asks again
+            with suppress(ClientError):  # the broker is away: the next poll retries
                 first = await self._thread.first_kept(TP(*place))
                 if self._reading.get(place) is not None:
                     self._reading.go(place, first)
@@ -202,13 +202,13 @@ class Consumer(Offering, driver.Consumer):
         await super().on_partitions_revoked(revoked)
 
     async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
-        """Go to where tables are to be read from."""
+        """Seek to where tables are read from."""
         async with self._polling:
             self._go(partitions)
             self._outdated = True
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Go on from what the group committed, and deliver nothing but what follows."""
+        """Seek to the committed offsets, and deliver only what follows."""
         self._next = dict(await self._thread.committed())
         self._reading.clear()
         self._go(self._next)
@@ -223,10 +223,10 @@ class Consumer(Offering, driver.Consumer):
         return None if feed is None else feed.position
 
     async def _in_order(self, message: Any) -> None:
-        """Deliver a message if it is the next of its partition; go back to that one where it is not."""
+        """Deliver a message if it is the next of its partition; if not, that one is read again."""
         tp = message.tp
         if self._is_changelog_tp(tp):
-            await self.app.flow_control.acquire()  # what waits for the flow may be outdated after it
+            await self.app.flow_control.acquire()  # a message may be outdated once the flow resumes
             if not self._outdated:
                 await self._deliver(message)
         elif tp in self._next and not self.app.rebalancing:
@@ -238,7 +238,7 @@ class Consumer(Offering, driver.Consumer):
     async def gone(self, tp: TP, due: int, offset: int) -> bool:
         """Return whether the broker keeps nothing from ``due`` to ``offset``; if it does, that is read.
 
-        False may also mean that it was just asked: the rest of the same poll is to be passed over.
+        False may also mean that this poll has requested it before: the rest of it must be skipped.
         """
         if offset <= self._kept.get(tp, 0):
             return True
@@ -261,12 +261,12 @@ class Consumer(Offering, driver.Consumer):
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Complain of nothing: Faust asks its client, which fetches nothing. Metrics tell of what waits."""
+        """Check nothing: Faust would check its client, which fetches nothing. Metrics report the lag."""
 
     verify_recovery_event_path = verify_event_path
 
     def in_session(self) -> bool:
-        """Return whether the group heard of this worker in time; else others may have its partitions."""
+        """Return whether the group heard from this worker in time; else others may have its partitions."""
         alive_at: float = self._thread.alive_at
         session: float = self.app.conf.broker_session_timeout
         return time.monotonic() - alive_at < session
@@ -276,15 +276,15 @@ class Consumer(Offering, driver.Consumer):
 
 
 class _Unread(dict[TP, int | None]):
-    """What Faust takes for the offsets that it has read: none, so that it drops nothing by itself."""
+    """The offsets that Faust believes it has read: none, so that it drops nothing by itself."""
 
     def __getitem__(self, tp: TP) -> None:
         return None
 
 
 class Transport(driver.Transport):
-    """What Faust is to use for ``kafka://``; its producer sends nothing, and connects to nobody."""
+    """Faust's transport for ``kafka://``; its producer sends nothing, and connects nowhere."""
 
     Consumer = Consumer
     Producer = Producer
-    fetcher: Fetcher  #: What fetches for all roles of this process.
+    fetcher: Fetcher  #: Fetches for all roles of this process.

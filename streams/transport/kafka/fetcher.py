@@ -1,10 +1,10 @@
 """Fetching and reading: one long poll at a time to each broker, for all partitions that this process reads.
 
 A poll costs a client about the same whatever it brings, so one serves all readers. The first record ends it. A
-moment passes from one to the next, in which more gathers under load; without load nobody waits.
+pause between two lets more gather under load; without load nothing waits.
 
-A partition is polled on while its records are not taken yet, up to a bound. A position is the offset that is
-fetched next, not that of a record: compaction, and markers of others' transactions, leave offsets without one.
+A partition is polled further while its records wait to be taken, up to a bound. A position is the next offset
+to fetch, not that of a record: compaction, and markers of others' transactions, leave offsets without one.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from scentline.streams.transport.database import Entry, Place
 from scentline.streams.transport.journal import finish
 from scentline.streams.transport.kafka.connection import GATHER_SECONDS, KafkaError, aiokafka_arguments, persist
 
-#: Milliseconds that a broker waits for records; what becomes wanted meanwhile is requested after that.
+#: Milliseconds that a broker waits for records; partitions wanted meanwhile are requested after that.
 WAIT_MS = 100
 #: Bytes that one poll brings of a partition, unless a single batch is larger, and of all.
 PARTITION_BYTES, POLL_BYTES = 1024 * 1024, 50 * 1024 * 1024
 
 
 class Feed:
-    """A reader's way through one partition.
+    """A reader's progress through one partition.
 
-    ``news`` is called after each answer about it, ``wanted`` when more is wanted again.
+    ``news`` is called after each answer that changes it, ``wanted`` when it wants more again.
     """
 
     def __init__(self, place: Place, start: int, news: Callable[[], None], wanted: Callable[[], None]) -> None:
@@ -58,7 +58,7 @@ class Feed:
         return self.start <= offset <= (self.entries[0].offset if self.entries else self.position)
 
     def take_in(self, batches: bytes, end: int) -> None:
-        """Add what a poll brought; an incomplete batch at its end comes again."""
+        """Add the batches of a poll; an incomplete one at the end comes again."""
         before = (self.position, self.end)
         records = MemoryRecords(batches)
         self._bytes += len(batches)
@@ -89,7 +89,7 @@ class Feed:
 
 
 class Reading:
-    """What one reader reads: a feed of each of its partitions."""
+    """The partitions of one reader, each with its feed."""
 
     def __init__(self, fetcher: "Fetcher") -> None:
         self._fetcher = fetcher
@@ -110,12 +110,12 @@ class Reading:
         return feed
 
     def leave(self, places: Iterable[Place]) -> None:
-        """Read these partitions no more."""
+        """Stop reading these partitions."""
         for place in places:
             self._feeds.pop(place, None)
 
     def clear(self) -> None:
-        """Read nothing more."""
+        """Stop reading."""
         self._feeds.clear()
 
     async def take(self, places: Collection[Place], timeout: float) -> dict[Place, list[Entry]]:
@@ -144,13 +144,13 @@ class Reading:
             raise self._fetcher.failure
 
     def wake(self) -> None:
-        """Make all who wait look again."""
+        """Wake all that wait in `idle`."""
         for waiter in self._waiting:
             finish(waiter)
 
 
 class Fetcher:
-    """Polls for all that is read in this process. Use it from one event loop."""
+    """Polls for all readers of this process. Use it from one event loop."""
 
     def __init__(self, settings: Settings) -> None:
         self.failure: KafkaError | None = None
@@ -188,12 +188,12 @@ class Fetcher:
         return reading
 
     def look(self) -> None:
-        """See again what is wanted."""
+        """Check again what is wanted."""
         self._change.set()
         self._change.clear()
 
     async def _lead(self) -> None:
-        """Poll each broker that leads a partition which is read."""
+        """Poll each broker that leads a partition being read."""
         while True:
             leaders = {self._leader(feed) for feed in self._feeds()}
             for leader in leaders - self._polls.keys():

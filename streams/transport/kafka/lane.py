@@ -1,17 +1,17 @@
 """Publishing to Kafka: every message once and in order, and changelogs that have one writer at a time.
 
-*A lane* is one writer's way to one partition. The writer has a producer id and an epoch, its batches a sequence
-number (KIP-98, idempotent producer). One batch is under way at a time. It is sent again, the same bytes, until
-the leader says that it has it; a leader that had it before recognises the number. So a connection may break, or
-a broker die, at any moment. A caller may stop waiting, but the batch goes on: no number may be used twice.
+*A lane* is one writer's path to one partition. The writer has a producer id and an epoch, its batches have
+sequence numbers (KIP-98, idempotent producer). One batch is in flight at a time. The same bytes are sent again
+until the leader acknowledges them; a leader that has them already knows the number. So a connection may break,
+or a broker die, at any moment. A caller may stop waiting, but the batch goes on: no number may be used twice.
 Batches to one broker share a request: the first goes at once, later ones wait for more (`GATHER_SECONDS`).
 
 *The fence.* A worker that was frozen for longer than its session time-out has lost its partitions and does not
-know it yet. No look at a clock or a generation number keeps it from writing, since it may be frozen again
-between the look and the write. So the broker decides:
+know it yet. No check of a clock or a generation number keeps it from writing, since it may freeze again between
+the check and the write. So the broker decides:
 
-1. A new owner asks the transaction coordinator for the changelog partition's producer id (KIP-98,
-   InitProducerId with a transactional id that names the partition). It gets the id of every owner before, with
+1. A new owner requests the changelog partition's producer id from the transaction coordinator (KIP-98,
+   InitProducerId with a transactional id that names the partition). It gets the id of all earlier owners, with
    the next epoch. Transactions are not used.
 2. It appends one record with this epoch, the *claim*, at offset c. From then on the leader, and any later one,
    refuses every batch of a lower epoch (INVALID_PRODUCER_EPOCH), however late it arrives.
@@ -21,8 +21,8 @@ So batches of an earlier owner are before c, where the new owner reads them and 
 old owner finds out at its next batch (`FencedError`), writes nothing to its table and acknowledges nothing. It
 may have sent emissions before; the new owner repeats them, with the same origins.
 
-After a day of silence a broker forgets a producer (``producer.id.expiration.ms``). A worker that was frozen for
-so long finds out before it sends (`streams.transport.kafka.consumer.Consumer.in_session`).
+After a day of silence a broker forgets a producer (``producer.id.expiration.ms``). A worker frozen for that
+long finds out before it sends (`streams.transport.kafka.consumer.Consumer.in_session`).
 """
 
 import asyncio
@@ -41,11 +41,11 @@ from scentline.streams.transport.database import Record
 from scentline.streams.transport.kafka.connection import GATHER_SECONDS, REQUEST_SECONDS, KafkaError, persist
 
 SHARED_BYTES = 16 * 1024 * 1024  #: Bytes up to which batches share a request.
-#: Bytes up to which what waits goes out as one batch; below the least limit that brokers have.
+#: Bytes up to which waiting records form one batch; below the smallest limit of brokers.
 BATCH_BYTES = 900_000
 #: Bytes of a batch beyond which a broker breaks the connection (socket.request.max.bytes), less a margin.
 MOST_BYTES = 100 * 1024 * 1024 - 100_000
-#: Bytes that a record takes at most beside its key and value, and how many numbers of batches there are.
+#: Bytes that a record takes at most beside its key and value, and the number of sequence numbers.
 RECORD_BYTES, _SEQUENCES = 32, 2**31
 
 
@@ -59,7 +59,7 @@ class Wire:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, lane: "Lane") -> None:
-        """Send a lane's batch, the only one under way to its partition, with the next request."""
+        """Send a lane's batch, its only one in flight, with the next request."""
         if not self._asking:
             asyncio.get_running_loop().call_at(self._sent + GATHER_SECONDS, self._flush)
         self._asking[lane] = None
@@ -115,7 +115,7 @@ class Wire:
 
 
 class Writer(NamedTuple):
-    """Of two writers with the same id, a partition refuses the one of the lower epoch."""
+    """Of two writers with the same id, a partition refuses the one with the lower epoch."""
 
     producer_id: int
     epoch: int
@@ -143,7 +143,7 @@ class Lane:
         self._failure: Exception | None = None
 
     def append(self, records: Sequence[Record]) -> "asyncio.Future[int]":
-        """Append records after all earlier ones, as `Publisher.append_batch` says."""
+        """Append records after all earlier ones, as `Bus.append_batch` does."""
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         size = sum(len(key or b"") + len(value or b"") + RECORD_BYTES for key, value in records)
         if self._failure is not None:
@@ -162,7 +162,7 @@ class Lane:
         self._fail(reason)
 
     def batch(self) -> bytes | None:
-        """Return the batch under way, the same bytes, or the next one; the lane fails if that is too large."""
+        """Return the batch in flight, the same bytes, or the next one; the lane fails if that is too large."""
         if not self._under_way and self._waiting:
             jobs = self._under_way = self._next()
             if sum(job.size for job in jobs) > MOST_BYTES:
@@ -172,7 +172,7 @@ class Lane:
         return self._batch if self._under_way else None
 
     def landed(self, offset: int) -> None:
-        """Note that the broker has the batch under way, its first record at ``offset``."""
+        """Note that the broker has the batch in flight, its first record at ``offset``."""
         if self._again is not None:
             again, self._again = self._again, None
             again.set_result(offset)
@@ -180,7 +180,7 @@ class Lane:
             self._done(offset)
 
     def failed(self, error: Exception) -> None:
-        """Note that the batch was not sent; it is sent again as long as the error may pass."""
+        """Note that the batch was not sent; it is retried while the error may pass."""
         if self._again is not None:
             again, self._again = self._again, None
             again.set_exception(error)
@@ -210,7 +210,7 @@ class Lane:
         try:
             offset = await persist(self._wire.client, f"writing to {self._name}", attempt)
         except Exception as refused:
-            # A refused batch took no number, and those after it may depend on it.
+            # A refused batch used no number, and later ones may depend on it.
             self._fail(self._explained(refused))
         else:
             self._done(offset)
@@ -256,12 +256,12 @@ class Lane:
         return f"{self.place.topic}/{self.place.partition}"
 
 
-#: What one request carries: of each partition a batch and its lane.
+#: What one request carries: a batch and its lane for each partition.
 Share = dict[TopicPartition, tuple[bytes, Lane]]
 
 
 def parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Cut records into batches; a record that does not fit has one of its own."""
+    """Split records into batches; a record that does not fit gets one of its own."""
     start = size = 0
     for number, (key, value) in enumerate(records):
         bytes_ = len(key or b"") + len(value or b"") + RECORD_BYTES
