@@ -16,45 +16,45 @@ from scentline.models.policy.knowledge import Knowledge, lifts_of, prefix_ratios
 from scentline.models.policy.vocabulary import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, URL, Numbers
 
 Places = npt.NDArray[np.intp]
-#: What the table keeps: half the bytes of what is reckoned with, and exact where it counts.
+#: What the table keeps: half the bytes of the floats computed with, and exact for counts.
 _Columns = npt.NDArray[np.float32]
 
 #: Link positions within which siblings are near.
 NEAR = 4
-#: Candidates at most that one verdict has scored again because they are near.
+#: Near candidates that one verdict rescores, at most.
 NEAR_AT_MOST = 30
-#: What a link target counts for another one, by the difference of their positions.
+#: The weight of a link target for another one, by the difference of their positions.
 _NEARNESS = np.array((0.0, *(1 / step for step in range(1, NEAR + 1))))
 
 #: The columns of a link for a predicate, the first ten in the order of the inputs that are summed over links:
 #: whether its page satisfies the predicate; the hits among its page's judged link targets, all and near ones by
-#: their nearness; the six sums of its words; the mean of its page's; whether its page does not satisfy it; the
-#: judged link targets, all and near.
+#: their nearness; the six sums of its words; the mean of its page's words; whether its page does not satisfy;
+#: the judged link targets, all and near.
 SUMMED = slice(0, 10)
 SATISFIES, NOT = 0, 10
 HITS, PAGES = slice(1, 3), slice(11, 13)
 COLUMNS = 13
 
-# Most of them are the page's, the same for all its links. So pages and links have columns of their own, in an
-# order in which they are put together by few copies.
+# Many are the page's, the same for all its links. So pages and links have columns of their own, in an order
+# that joins them with few copies.
 _PAGE_COLUMNS = 6
 _SATISFIES, _HITS, _MEAN, _NOT, _PAGES, _PAGE_WEIGHED = range(_PAGE_COLUMNS)
 _LINK_COLUMNS = 10
 _NEAR_HITS, _NEAR_PAGES, _WEIGHED, _NAMED = 0, 7, 8, 9
 _LINK_WORDS = slice(1, 7)
-# What the words in a link are weighed as, those around it and those above.
+# The kinds that words in, around and above a link are weighed as.
 _AS = (ANCHOR, CONTEXT, HEADING)
 
-#: Links, and words, that there is room for at first.
+#: Initial room for links, pages and words.
 _LEAST = 1024
-#: Where the words of a link start that were not told.
+#: Where the words of a link start while they are unknown.
 _SILENT = -1
-#: The place that stands for no link, and its page: they are worth nothing.
+#: The place that stands for no link, and its page: they weigh nothing.
 NO_LINK = 0
 
 
 class LinkingPage(NamedTuple):
-    """A fetched page: its ``number``, and its ``links``, which lie one after the other from ``first`` on."""
+    """A fetched page: its ``number``, and the number of its ``links``, at consecutive places from ``first``."""
 
     number: int
     first: int
@@ -69,8 +69,8 @@ class LinkingPage(NamedTuple):
 class LinkTable:
     """Links of fetched pages, for as many ``predicates``; a link is a place.
 
-    Words of links and of their pages are weighed when they are asked for and a part of the judged pages is new,
-    `models.policy.knowledge.STALE`.
+    Words of links and of their pages are weighed when read, once the share `models.policy.knowledge.STALE` of
+    the judged pages is new.
     """
 
     def __init__(self, predicates: int) -> None:
@@ -96,7 +96,7 @@ class LinkTable:
     def add(self, positions: Sequence[int], words: Numbers, satisfies: Vector) -> LinkingPage:
         """Absorb a page: the distinct positions of its links, its words; ``satisfies``: 1 or 0 a predicate.
 
-        What its links say is told by `say`.
+        `say` adds the words of its links.
         """
         page = LinkingPage(self._pages, self._links, len(positions))
         self._pages += 1
@@ -131,14 +131,14 @@ class LinkTable:
         return start
 
     def silent(self, link: int) -> bool:
-        """Return whether it is unknown what a link says."""
+        """Return whether the words of a link are unknown."""
         return bool(self._starts[link] == _SILENT)
 
     def say(self, links: Sequence[int], words: Numbers, sizes: Sequence[int]) -> None:
-        """Apply what silent links say: ``words`` in, around and above each, one after the other.
+        """Add the words of silent links: ``words`` in, around and above each, one after the other.
 
-        ``sizes`` says how many, three numbers a link. They are not looked for before somebody asks: most links
-        lead to pages that are never scored by them.
+        ``sizes`` are their numbers, three a link. Words are read only on demand: most links lead to pages that
+        are never scored by them.
         """
         by_part = np.array(sizes, np.int32).reshape(-1, len(_AS)).T
         places, together = np.array(links, np.intp), by_part.sum(axis=0)
@@ -149,17 +149,17 @@ class LinkTable:
     # verdicts
 
     def set_verdict(self, page: LinkingPage, satisfies: Vector) -> None:
-        """Say of which predicates a page holds, where a verdict came later."""
+        """Set which predicates a page satisfies, after a later verdict."""
         self._of_pages[:, page.number, _SATISFIES] = satisfies
         self._of_pages[:, page.number, _NOT] = 1.0 - satisfies
 
     def forget_judged(self, page: LinkingPage) -> None:
-        """Forget the verdicts on a page's link targets: they are told again."""
+        """Forget the verdicts on a page's link targets, for `judged` to absorb them again."""
         self._of_pages[:, page.number, [_HITS, _PAGES]] = 0.0
         self._of_links[:, page.all, _NEAR_HITS] = self._of_links[:, page.all, _NEAR_PAGES] = 0.0
 
     def judged(self, pages: Sequence[LinkingPage], positions: Sequence[int], verdicts: Vector) -> None:
-        """Absorb verdicts on link targets: of each page that on the one at a position.
+        """Absorb verdicts on link targets: for each page, on the target at its position.
 
         ``verdicts``: 1 or 0 pages, 1 or 0 hits, shape (predicates, pages, 2).
         """
@@ -177,7 +177,7 @@ class LinkTable:
     # what links are worth
 
     def take(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
-        """Return the columns of some links for the predicates known, shape (predicates, links, `COLUMNS`)."""
+        """Return the columns of links for the predicates known, shape (predicates, links, `COLUMNS`)."""
         pages = self._page_of.take(places)
         self._bring_up(places, pages, knowledge)
         of_pages, of_links = self._of_pages.take(pages, axis=1), self._of_links.take(places, axis=1)
@@ -189,12 +189,12 @@ class LinkTable:
         return found
 
     def named(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
-        """Return what phrases of the predicates known add for each of some links."""
+        """Return what phrases of the predicates known add for each link."""
         self._bring_up(places, self._page_of.take(places), knowledge)
         return self._of_links[:, places, _NAMED].astype(float)
 
     def _bring_up(self, places: Places, pages: npt.NDArray[np.int32], knowledge: Sequence[Knowledge]) -> None:
-        """Weigh what was not weighed lately of some links and their pages."""
+        """Weigh the stale ones of some links and their pages."""
         fresh = np.array([[known.fresh] for known in knowledge])
         stale = (self._of_links[:, places, _WEIGHED] < fresh).any(axis=0)
         behind = (self._of_pages[:, pages, _PAGE_WEIGHED] < fresh).any(axis=0)
@@ -202,7 +202,7 @@ class LinkTable:
             self._weigh(places[stale], distinct(pages[behind]), knowledge)
 
     def _weigh(self, links: Places, pages: npt.NDArray[np.int32], knowledge: Sequence[Knowledge]) -> None:
-        """Take the mean of some pages' words, and sum those of some links over the root of their number.
+        """Weigh pages by the mean of their words, links by the sum over the root of their words' number.
 
         Words in a link are weighed as anchors, around it as context, above it as headings; all as page words.
         """
@@ -214,10 +214,10 @@ class LinkTable:
         scale[len(pages) :] **= 0.5
         scale = (sizes > 0) / scale
         groups = np.cumsum(sizes) - sizes
-        # One weight more, so that an empty last group has one to start at; an empty one weighs nothing.
+        # One extra weight for an empty last group to start at; an empty group weighs nothing.
         weights = np.zeros((len(words) + 1, KINDS))
         for of_links, of_pages, known in zip(self._of_links, self._of_pages, knowledge, strict=True):
-            # All that is asked for is there: `clip` keeps numpy from working in a copy of the weights.
+            # All indices are valid: `clip` keeps numpy from working in a copy of the weights.
             known.words.by_word.take(words, axis=0, out=weights[:-1], mode="clip")
             sums = np.add.reduceat(weights, groups, axis=0) * scale[:, None]
             of_pages[pages, _MEAN], of_pages[pages, _PAGE_WEIGHED] = sums[: len(pages), PAGE], known.pages
@@ -232,7 +232,7 @@ class LinkTable:
     # letting go
 
     def keep(self, pages: Iterable[LinkingPage]) -> list[LinkingPage]:
-        """Drop all pages but these; return them as they lie then, from the first place on."""
+        """Drop all pages but these; return them with their new numbers and places."""
         numbers, firsts, sizes = np.array([(NO_LINK, NO_LINK, 1), *pages], np.intp).T
         links = joined(firsts, sizes)
         ends = np.cumsum(sizes)
@@ -258,14 +258,14 @@ _URL_WORDS, _URL_PAGE_WORDS, _USERS = 10, 11, 12
 _CROWD = slice(13, 15)
 _POSITIVE, _PREFIX, _LINKS, _ACCESSES, _NO_LINK, _NO_ACCESS, _DEPTH, _FOREIGN, _BIAS = range(15, 24)
 
-#: Pages at the base rate that all link targets of a page, and the near ones, are taken to have beside them.
+#: Pages at the base rate added to all link targets of a page, and to the near ones.
 _SIBLING_PRIORS = np.array((PRIOR_PAGES, 1.0))
 
 
 def inputs_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate]) -> Vector:
     """Return the inputs of candidates, shape (predicates, candidates, `INPUTS`).
 
-    The predicates are those of ``knowledge``, of ``links`` and of each candidate, in one order.
+    ``knowledge``, ``links`` and each candidate have the same predicates, in the same order.
     """
     found = np.zeros((len(knowledge), len(candidates), len(INPUTS)))
     rates = np.array([known.rate for known in knowledge])[:, None, None]
@@ -280,7 +280,7 @@ def inputs_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequ
 def named_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate]) -> Vector:
     """Return what the phrases of each predicate add to the logit of a hit, shape (predicates, candidates).
 
-    It goes by the best of a candidate's links, or by its URL (`models.policy.candidate`).
+    The best of a candidate's links and its URL counts (`models.policy.candidate`).
     """
     found = np.zeros((len(knowledge), len(candidates)))
     if any(known.named.any for known in knowledge):
@@ -296,7 +296,7 @@ def named_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Seque
 def _of_links(
     knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate], rates: Vector
 ) -> Vector:
-    """Return what is summed over the in-links of each candidate and divided by the root of their number."""
+    """Return the inputs summed over each candidate's in-links, divided by the root of their number."""
     places, starts, scale = _gathered([candidate.links or (NO_LINK,) for candidate in candidates])
     cells = links.take(places, knowledge)
     cells[:, :, HITS] = log_lifts(cells[:, :, PAGES], cells[:, :, HITS], rates, _SIBLING_PRIORS)
@@ -308,7 +308,7 @@ def _of_links(
 
 
 def _gathered(groups: Sequence[Sequence[int]]) -> tuple[Places, Places, Vector]:
-    """Return numbers one after the other, where each group starts, and one over the root of its size."""
+    """Return all numbers in sequence, where each group starts, and one over the root of its size."""
     return np.fromiter(chain.from_iterable(groups), np.intp), *_grouped(groups)
 
 
@@ -318,7 +318,7 @@ def _grouped(groups: Iterable[Sequence[object]]) -> tuple[Places, Vector]:
 
 
 def _of_url_words(candidates: Sequence[Candidate]) -> tuple[Places, Places, Vector]:
-    """Return the words of URLs as `_gathered` does; one without words has that of place 0, nothing times."""
+    """Return the words of URLs as `_gathered` does; a URL without words has place 0, at scale 0."""
     places, starts, scale = _gathered([candidate.url_words or (0,) for candidate in candidates])
     return places, starts, scale * [bool(candidate.url_words) for candidate in candidates]
 

@@ -1,8 +1,8 @@
-"""What the learned policy is told of a candidate, and what it counts a judged page under.
+"""The learned policy's evidence of a candidate, and the features of a judged page that it counts.
 
-The URL is evidence by its words, and by the tree of hosts and directories it lies in. As in
-`models.policy.factors`, counts are functions of the sets of judged pages and accesses: when a link or a visit
-to a judged page comes in later, the difference is counted, or taken back.
+A URL is evidence by its words, and by its place in the tree of hosts and directories. As in
+`models.policy.factors`, counts are functions of the sets of judged pages and accesses: a later link or visit to
+a judged page adds the difference, or subtracts it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ from scentline.models.words import words
 
 
 class CoVisits(NamedTuple):
-    """The judged pages that users visited beside a candidate, as a predicate sees them.
+    """The judged pages that users visited beside a candidate, for one predicate.
 
     ``covisits`` and ``covisit_hits``: the weight of judged pages visited within three steps, and of those
     among them that satisfy the predicate. ``near`` and ``near_hits``: the accesses of judged pages within the
@@ -45,9 +45,9 @@ class CoVisits(NamedTuple):
 
 
 class Crowd(NamedTuple):
-    """What users did with a candidate: how often they visited it, who did, and what they visited beside it.
+    """The visits to a candidate: their number, the visitors, and the pages they visited beside it.
 
-    ``beside`` is for each predicate, empty where none of these pages is judged.
+    ``beside`` has an entry for each predicate; it is empty if none of these pages is judged.
     """
 
     accesses: int
@@ -56,14 +56,13 @@ class Crowd(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """All that the inputs of a candidate are made of, for each of some predicates.
+    """The evidence that the inputs of a candidate are computed from, for several predicates.
 
-    ``url_words`` are the words of its URL as places in the tables of words, as words of pages. ``links`` are
-    the in-links kept, as places in a `models.policy.batch.LinkTable`. ``parents`` are for each predicate
-    the judged in-linking pages there are in all, and those of them that satisfy it; empty where there are none.
-    ``crowd`` is None where the log does not know the candidate. ``depth`` is in links from a seed; a
-    ``foreign`` one is linked to from other hosts than its own alone. ``subject`` is what its URL and its kept
-    links say, where word meanings count.
+    ``url_words`` are the places of its URL's words in the word tables, as page words. ``links`` are the places
+    of the kept in-links in a `models.policy.batch.LinkTable`. ``parents`` has, for each predicate, the number
+    of judged in-linking pages and of those that satisfy it; it is empty if there are none. ``crowd`` is None if
+    the log does not have the candidate. ``depth`` is in links from a seed; a ``foreign`` candidate is linked
+    from other hosts only. ``subject`` is the text of its URL and kept links, where word meanings count.
     """
 
     url_words: Sequence[int]
@@ -76,9 +75,9 @@ class Candidate(NamedTuple):
     subject: str = ""
 
 
-#: Levels of the tree of prefixes that are looked at.
+#: Levels of the tree of prefixes that count.
 LEVELS = 8
-#: Hosts whose domains are remembered.
+#: Hosts whose domains are cached.
 HOSTS = 10_000
 
 
@@ -109,7 +108,7 @@ def prefixes(url: str) -> tuple[str, ...]:
 
 @lru_cache(HOSTS)
 def domains(host: str) -> tuple[str, ...]:
-    """Return the domains that a host lies in, the widest first, and itself.
+    """Return the domains that a host lies in, the widest first, the host last.
 
     >>> domains("www.example.org:8080")
     ('example.org:8080', 'www.example.org:8080')
@@ -119,7 +118,7 @@ def domains(host: str) -> tuple[str, ...]:
 
 
 class LinkWords(NamedTuple):
-    """The distinct words in a link, around it, and of the heading above it."""
+    """The distinct words in a link, around it, and in the heading above it."""
 
     inside: Sequence[str] = ()
     around: Sequence[str] = ()
@@ -131,7 +130,7 @@ class LinkWords(NamedTuple):
         return cls(*(tuple(dict.fromkeys(words)) for words in (link.anchor, link.context, link.heading)))
 
 
-# Features of the words of a link, in their order.
+# Prefixes of the features of `LinkWords`, in the order of its fields.
 _OF_LINKS = (ANCHOR, CONTEXT, HEADING)
 
 #: In-links of a page whose words count: those of lowest rank (`models.policy.factors`).
@@ -139,9 +138,9 @@ IN_LINKS = 8
 
 
 def own_lessons(url: str, words: Iterable[str], subject: str = "") -> frozenset[str]:
-    """Return the features that a judged page has by itself.
+    """Return the features of a judged page itself.
 
-    They are the base, its words, its URL's words and prefixes, and its ``subject``, where it has one.
+    They are the base, its words, its URL's words and prefixes, and its ``subject``, if it has one.
     """
     found = {PAGE_WORD + word for word in words}
     found.update(URL_WORD + word for word in url_words(url))
@@ -157,8 +156,8 @@ def change_of_links(
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the features (added, removed) of a page whose kept in-links changed.
 
-    It equals the difference of the two `link_lessons`, without naming the features that stay: mostly one
-    in-link of eight has come.
+    It equals the difference of the two `link_lessons`, but skips the features that stay: mostly one in-link of
+    eight is new.
 
     >>> before, after = LinkWords(["ski"], ["the"]), LinkWords(["ski"], ["alps"])
     >>> added, removed = change_of_links([before], [after])
@@ -190,23 +189,23 @@ def link_lessons(links: Iterable[LinkWords]) -> frozenset[str]:
     return _beyond(list(links), ())
 
 
-# How far links and URLs name what a predicate asks for is known before any page is judged: a page whose links
-# say a keyword mostly has it. The combiner is not told: if it had known that such a page would be a hit, it
-# would learn next to nothing of all else that led there.
+# How far links and URLs name what a predicate seeks is known before any page is judged: a page whose links have
+# a keyword mostly has it. The combiner has no such input: if it expected such a hit, it would learn next to
+# nothing of all else that led there.
 
 Parts = npt.NDArray[np.float32]
 
-#: What a whole phrase in a link or a URL, around a link and in the heading above it adds to the logit of a hit.
+#: What a whole phrase adds to the logit of a hit: in a link or a URL, around a link, in the heading above it.
 SAID, AROUND, ABOVE = 2.0, 0.7, 1.0
 _WORTH = np.array([[SAID], [AROUND], [ABOVE]], np.float32)
 
 
 class Named:
-    """The part of a predicate's ``phrases`` that words hold, by the number of a word in a ``vocabulary``.
+    """The part of a predicate's ``phrases`` that each word holds, by word number in a ``vocabulary``.
 
-    Phrases are words that follow each other. A word holds one of them that it has the root of (`root`), or that
-    it is, where that is shorter; and two, where it has the root of both written as one. Of several phrases that
-    counts of which it holds most.
+    A phrase is a sequence of words. A word holds one of them if it contains its root (`root`) or, if the root
+    is short, equals it; it holds two if it contains the root of both written as one. Of several phrases, the
+    one it holds most of counts.
 
     >>> from scentline.models.ledger import Ledger
     >>> vocabulary = Vocabulary(Ledger())
@@ -220,9 +219,9 @@ class Named:
         self._vocabulary = vocabulary
         vocabulary.words(chain.from_iterable(phrases))
         self._parts: Parts = np.zeros(0, np.float32)
-        # The numbers of words that were met and not taken in yet, beside the part of a phrase that they hold.
+        # The part of a phrase, and the numbers of the words that hold it and are not in `_parts` yet.
         self._met: list[tuple[float, list[int]]] = []
-        #: Whether any word holds anything.
+        #: Whether there are phrases.
         self.any = bool(phrases)
         for sought, part in _sought(phrases):
             met: list[int] = []
@@ -234,7 +233,7 @@ class Named:
 
     @property
     def by_word(self) -> Parts:
-        """The parts of all words that were met, by number."""
+        """The parts of all known words, by number."""
         self._take_in()
         self._parts = longer(self._parts, len(self._vocabulary))
         return self._parts
@@ -247,10 +246,10 @@ class Named:
                 met.clear()
 
     def in_links(self, words: npt.NDArray[np.integer[Any]], sizes: npt.NDArray[np.integer[Any]]) -> Parts:
-        """Return what phrases add for each of some links: the most of what words in, around and above it do.
+        """Return what phrases add for each link: the maximum over the words in, around and above it.
 
-        ``words`` are those in all links, one after the other, then those around and those above; ``sizes`` says
-        how many, a row each, a column a link.
+        ``words`` are those in all links, then those around, then those above; ``sizes`` are their numbers,
+        shape (3, links).
         """
         groups = sizes.ravel()
         parts = np.append(self.by_word.take(words), np.float32(0))  # a last group without words starts there
@@ -259,9 +258,9 @@ class Named:
         return found
 
     def renumber(self, before: Numbers) -> None:
-        """Note that words have other places, as `models.policy.vocabulary.LogRatios.renumber` does.
+        """Apply new places of words, as `models.policy.vocabulary.LogRatios.renumber` does.
 
-        The words of phrases must be among those kept: shorter ones are not looked for again.
+        The words of phrases must be among those kept: short ones are not searched for again.
         """
         self._take_in()
         numbers = before[::KINDS] // KINDS
@@ -269,7 +268,7 @@ class Named:
 
 
 def _sought(phrases: Sequence[Sequence[str]]) -> Iterator[tuple[str, float]]:
-    """Yield what a word has, or is where that is short, and the part of a phrase that it then holds."""
+    """Yield what a word must contain (or equal, if short), and the part of a phrase that it then holds."""
     for phrase in phrases:
         for word in phrase:
             yield root(word), 1 / len(phrase)
@@ -284,10 +283,10 @@ def _holds(word: str, sought: str) -> bool:
 
 
 class Naming:
-    """How far a candidate's URL and links name a ``topic``: what candidates go by before there is any hit.
+    """How far a candidate's URL and links name a ``topic``: it orders candidates before the first hit.
 
-    That is the part of the topic's words that the URL, or the best of the links, holds, weighted as what
-    `Named` adds; no word is numbered for it.
+    That is the part of the topic's words that the URL, or the best of the links, holds, weighted as in `Named`;
+    no word is numbered for it.
 
     >>> naming = Naming(("jazz", "guitar"))
     >>> naming.by_url("http://example.org/jazz/3"), naming.by_link(LinkWords(["next"], ["jazz", "guitars"]))
@@ -306,7 +305,7 @@ class Naming:
         return SAID * self._held(url_words(url))
 
     def by_link(self, words: LinkWords) -> float:
-        """Return how far a link names it, by the words in it, around it and above it."""
+        """Return how far a link names the topic, by the words in it, around it and above it."""
         return max(worth * self._held(found) for worth, found in zip((SAID, AROUND, ABOVE), words, strict=True))
 
     def _held(self, words: Iterable[str]) -> float:

@@ -53,7 +53,7 @@ class BayesianLogisticRegression:
 def logits(inputs: Vector, mean: Vector, covariance: Vector) -> tuple[Vector, Vector]:
     """Return m'x and sqrt(x'Px) for each row x of ``inputs``, shape (candidates, inputs).
 
-    All three may have one dimension more in front: of predicates, each with its own weights.
+    All three may have a leading dimension of predicates, each with its own weights.
     """
     spread = (np.matmul(inputs, covariance) * inputs).sum(axis=-1)
     means: Vector = np.matmul(inputs, mean[..., np.newaxis])[..., 0]
@@ -80,9 +80,8 @@ def _sigmoid(mean: float, variance: float) -> float:
     return 1 / (1 + math.exp(-steep))
 
 
-# Calibration: the combiner's probabilities come out too high for chosen and for explored pages, and
-# differently. A choice of the best prefers those that came out high, and pages that chance explores are nothing
-# like those that it was trained on.
+# Calibration: the combiner's probabilities are too high for selected and for explored pages, by different
+# amounts. Selection prefers overestimates, and pages that chance explores are unlike those it was trained on.
 
 #: Intercept a and slope b of p' = sigmoid(a + b logit p).
 Shift = tuple[float, float]
@@ -93,7 +92,7 @@ PRIORS: dict[str, tuple[Shift, Shift]] = {
     SELECTED: ((0.0, 1.0), (0.5, 0.2)),
     EXPLORED: ((-2.0, 1.0), (1.5, 0.2)),
 }
-#: Bound of a logit, either way: nothing is surer than that.
+#: Bound of a logit, either way.
 MOST_LOGIT = 6.0
 _NUMBERS = 6  # of one shift: its mean and its covariance
 
@@ -117,7 +116,7 @@ class Calibration:
         }
 
     def learn(self, probability: float, label: bool, chosen: str) -> None:
-        """Absorb a verdict and the probability before it; pages ``chosen`` otherwise are passed over."""
+        """Absorb a verdict and the probability before it; ignore pages ``chosen`` otherwise."""
         model = self._models.get(chosen)
         if model is not None:
             model.learn(np.array([1.0, _logit(probability)]), label)
@@ -169,7 +168,7 @@ class Combining(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calibration: bytes = b""
 
     def onto(self, names: tuple[str, ...], mean: Vector, covariance: Vector) -> tuple[Vector, Vector]:
-        """Return mean and covariance of the inputs ``names``: those not known here keep what is given.
+        """Return mean and covariance of the inputs ``names``; inputs unknown here keep the given ones.
 
         >>> combining = Combining(("a", "b"), np.array([1.0, 2.0]).tobytes(), np.eye(2).tobytes())
         >>> combining.onto(("b", "c"), np.zeros(2), np.eye(2) / 4)[0]
@@ -186,7 +185,7 @@ class Combining(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class State(NamedTuple):
-    """A `Learner` written down; numbers are float64 bytes."""
+    """The state of a `Learner`; numbers are float64 bytes."""
 
     mean: bytes
     covariance: bytes
@@ -195,9 +194,9 @@ class State(NamedTuple):
 
 
 class Learner:
-    """Learns from labels, one at a time: what it becomes depends on its state and the label alone.
+    """Learns from labels, one at a time: the new state depends on the old one and the label alone.
 
-    `ValueError` where ``state`` has other weights than those of ``inputs``.
+    Raises `ValueError` if ``state`` has other weights than those of ``inputs``.
     """
 
     def __init__(self, state: State | None = None, inputs: Sequence[Input] = INPUTS) -> None:
@@ -213,7 +212,7 @@ class Learner:
         self.labels += 1
 
     def start(self, earlier: Combining) -> None:
-        """Start where an earlier crawl's combiner stood; inputs that it did not have keep their weights."""
+        """Start from an earlier crawl's combiner; inputs that it lacks keep their weights."""
         names = tuple(entry.name for entry in self._inputs)
         mean, covariance = earlier.onto(names, self.combiner.mean, self.combiner.covariance)
         state = State(mean.tobytes(), covariance.tobytes(), 0, earlier.calibration)
@@ -221,7 +220,7 @@ class Learner:
         self._calibration = Calibration(earlier.calibration)
 
     def probability(self, inputs: Sequence[float] | Vector) -> float:
-        """Return how probable a hit is, before calibration."""
+        """Return the probability of a hit, before calibration."""
         found = np.array(inputs)
         variance = max(0.0, float(found.dot(self.combiner.covariance.dot(found))))
         return probability(float(found.dot(self.combiner.mean)), variance**0.5)
@@ -232,13 +231,13 @@ class Learner:
         return self._calibration.shifts
 
     def state(self) -> State:
-        """Write the learner down."""
+        """Return the state of the learner."""
         mean, covariance = self.combiner.mean.tobytes(), self.combiner.covariance.tobytes()
         return State(mean, covariance, self.labels, self._calibration.state())
 
 
 def combiner(inputs: Sequence[Input] = INPUTS, state: State | None = None) -> BayesianLogisticRegression:
-    """Return a combiner as it is before the first label, or as it was written down."""
+    """Return a combiner before its first label, or as restored from ``state``."""
     mean = np.frombuffer(state.mean) if state else prior_mean(inputs)
     if len(mean) != len(inputs):
         raise ValueError(f"combiner: its state has {len(mean)} weights, expected {len(inputs)}")
@@ -266,24 +265,24 @@ WEIGHTS = {
     "no link from its host": (2.0, 1.0),
     "bias": (-2.5, 1.0),
 }
-#: Deviation of an input that is thought to say nothing.
+#: Deviation of the weight of an input that is expected to carry no information.
 UNKNOWN_DEVIATION = 0.1
-#: Part of the requests that fail below which it is not foretold any more which will, one more counted in: to
-#: foresee all of so few would save no more than that part of the requests.
+#: Share of failed requests, one more counted in, below which failures are no longer predicted: to predict them
+#: all would save no more than that share of the requests.
 SELDOM = 0.005
-#: Part of the requests that fail from which on it is foretold again.
+#: Share of failed requests from which on failures are predicted again.
 OFTEN = 0.01
 
 
 class Chances(NamedTuple):
-    """How probable it is that a page of a request is a hit, and that one comes at all; None where not known."""
+    """The probability that a request's page is a hit, and that a page comes at all; None if unknown."""
 
     expected: float | None = None
     comes: float | None = None
 
 
 class Forecast(NamedTuple):
-    """How probable it is that a request for a candidate is a hit, and that a page comes; None where not known.
+    """The probability that a request for a candidate is a hit, and that a page comes; None if unknown.
 
     ``adds`` are names of inputs, or features, with what each adds to the priority.
     """
@@ -294,7 +293,7 @@ class Forecast(NamedTuple):
 
 
 def failing(inputs: Sequence[Input]) -> tuple[Input, ...]:
-    """Return inputs with the weights by which it is foretold that a request fails.
+    """Return inputs with the weights that predict a failed request.
 
     >>> [entry.weight for entry in failing([Input("URL prefix", 0.17, 0.17), Input("users", 0.52, 0.24)])]
     [0.35, 0.0]
@@ -304,7 +303,7 @@ def failing(inputs: Sequence[Input]) -> tuple[Input, ...]:
 
 
 def foretold(requests: int, failures: int, so_far: bool) -> bool:
-    """Return whether it is worth foretelling which requests fail, where it was or was not foretold ``so_far``.
+    """Return whether predicting failed requests pays; ``so_far`` says whether they were predicted.
 
     >>> foretold(200, 0, True), foretold(201, 0, True), foretold(201, 1, False), foretold(100, 1, False)
     (True, False, False, True)
@@ -313,17 +312,17 @@ def foretold(requests: int, failures: int, so_far: bool) -> bool:
 
 
 def usual_chance_of_page(requests: int, failures: int) -> float:
-    """Return the probability that a page comes of a request of which nothing is foretold."""
+    """Return the probability that a request brings a page, without a prediction of failures."""
     return 1.0 - base_rate(requests, failures)
 
 
 def chance_of_page(failure: float, shift: Shift) -> float:
-    """Return the probability that a page comes, by that of a failure before its calibration."""
+    """Return the probability that a page comes, from that of a failure before its calibration."""
     return 1.0 - calibrated(failure, shift)
 
 
 def chances_of_pages(means: Vector, deviations: Vector, shift: Shift) -> Vector:
-    """Return `chance_of_page` of many requests, by the logits that they fail."""
+    """Return `chance_of_page` of many requests, from the logits of a failure."""
     failures = probabilities(means, deviations)
     logits = np.log(failures) - np.log1p(-failures)
     found: Vector = 1.0 / (1.0 + np.exp(shift[0] + shift[1] * np.clip(logits, -MOST_LOGIT, MOST_LOGIT)))
@@ -331,9 +330,9 @@ def chances_of_pages(means: Vector, deviations: Vector, shift: Shift) -> Vector:
 
 
 def a_request(logits: Vector, pages: Vector) -> Vector:
-    """Return the logits of a hit for each request, by those of a page that comes and the chance of one.
+    """Return the logits of a hit for each request, from those of a page that comes and the chance of one.
 
-    ``logits`` may have a dimension more in front than ``pages``.
+    ``logits`` may have one more leading dimension than ``pages``.
 
     >>> a_request(np.array([[0.0]]), np.array([0.5])).round(3).tolist()
     [[-1.099]]

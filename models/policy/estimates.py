@@ -1,6 +1,6 @@
-"""What is estimated of pages beside the rows: an importance, and the URL patterns of sites (Liu 2011).
+"""Estimates of pages beside the rows: an importance, and the URL patterns of sites (Liu 2011).
 
-A site is a host: its pages lie in one partition, and so do the ways of users to them.
+A site is a host: its pages, and the ways of users to them, lie in one partition.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,22 +30,22 @@ from scentline.models.semantic import SemanticTable
 from scentline.models.settings import CrawlSettings, FrontierSettings
 from scentline.models.url import host
 
-#: A site is mined when it has this part more records than when it last was.
+#: A site is mined again once its records have grown by this share.
 GROWTH = 0.5
-#: Pages of a site that patterns are mined of: by their identifiers, so that these are drawn by chance.
+#: Pages of a site that patterns are mined from, at most: in the order of identifiers, a random sample.
 PAGES = 50_000
-#: Sites whose patterns are kept in memory: beyond it the tenth with the fewest records has none for a while.
+#: Sites whose patterns are kept in memory: above it, the tenth with the fewest records loses them for a while.
 SITES = 10_000
 #: Records of users' ways to a page that are kept; above that, a sample.
 WAYS = 64
-#: Rows read before others have their turn.
+#: Rows read in one step, between which other work runs.
 STEP = 500
 
 
 class SitePatterns(Informed):
     """Keeps users' ways in the rows, and the patterns of each site in memory.
 
-    ``visitors`` bounds the records that are kept of a page.
+    ``visitors`` bounds the records kept of a page.
     """
 
     def __init__(self, visitors: int = WAYS) -> None:
@@ -56,7 +56,7 @@ class SitePatterns(Informed):
         self._fresh: dict[str, int] = {}
         self._due: dict[str, None] = {}
         self._first: set[str] = set()
-        #: Of each site that is read or mined: whose rows, and how many of what they hold is new.
+        #: By site being read or mined: its shard, its fresh records and its rows.
         self._reading: dict[str, tuple[Rows, int, int]] = {}
 
     @property
@@ -66,16 +66,16 @@ class SitePatterns(Informed):
 
     @property
     def starting(self) -> bool:
-        """Whether there are no patterns yet of a site that was known when its partition was taken up."""
+        """Whether a site known when its partition was opened has no patterns yet."""
         return bool(self._first)
 
     def pattern_of(self, url: str) -> Pattern | None:
-        """Return the pattern of a canonical URL, None where nothing is known of its site yet."""
+        """Return the pattern of a canonical URL, None if its site has none yet."""
         site = self._sites.get(host(url))
         return None if site is None else site.pattern_of(url)
 
     def expected_visits(self, shard: Rows, row: PageRow) -> float:
-        """Return the visits that a page is worth (`Patterns.expected_visits`), 0 on a site of no known ones."""
+        """Return the expected visits of a page (`Patterns.expected_visits`), 0 on a site without patterns."""
         name = host(row.url)
         site = self._sites.get(name)
         if site is None:
@@ -85,7 +85,7 @@ class SitePatterns(Informed):
         return site.expected_visits(row.url, 0 if ways is None else ways.visits)
 
     def unvisited(self, url: str) -> str:
-        """Return the pattern of a URL where it has no visits, empty where it has some."""
+        """Return the pattern of a URL if that pattern has no visits, else an empty string."""
         pattern = self.pattern_of(url)
         if pattern is not None and pattern.leaf and pattern.visits:
             return ""
@@ -94,7 +94,7 @@ class SitePatterns(Informed):
     # partitions and sightings
 
     def open(self, shard: Rows) -> None:
-        """Have the sites of a partition mined."""
+        """Mark the sites of a partition as due."""
         for site in sites(shard):
             self._first.add(site)
             self._note(shard, site)
@@ -128,9 +128,9 @@ class SitePatterns(Informed):
     # mining
 
     def read(self, site: str) -> Iterator[Behaviour | None]:
-        """Yield what users did on a site that is due, after None now and then: rows may change meanwhile.
+        """Yield the behaviour of users on a due site, after None for each step: rows may change meanwhile.
 
-        Nothing comes where its rows are not on disk yet, or its partition went to another worker.
+        No behaviour is yielded if its rows are not on disk yet, or its partition went to another worker.
         """
         shard, rows = self._shards.get(site), list[AccessRow]()
         if shard is None:
@@ -143,12 +143,12 @@ class SitePatterns(Informed):
             yield _behaviour(rows)
 
     def mined(self, site: str, found: Patterns) -> None:
-        """Take up the patterns of what `read` yielded last of a site."""
+        """Apply the patterns mined from what `read` last yielded of a site."""
         shard, fresh, rows = self._reading.pop(site)
         if self._shards.get(site) is not shard:
             return
         self._sites[site] = found
-        # Of a partition that was opened all that is known is that there are records.
+        # Of a site of a partition just opened it is only known that there are records.
         self._records[site] = max(self._records.get(site, 0) + fresh, rows)
         self._fresh[site] -= fresh
         del self._due[site]
@@ -167,7 +167,7 @@ class SitePatterns(Informed):
 class BehaviourOrder(Ordering):
     """Pages by one of the seven rankings of their site's patterns (Liu 2011, sections 4.1 and 4.2).
 
-    A page of no known pattern comes last. Scores of two sites are compared as they are.
+    A page without a pattern comes last. Scores of two sites are compared as they are.
     """
 
     def __init__(self, name: str, patterns: SitePatterns) -> None:
@@ -187,12 +187,12 @@ class VisitsOrder(Ordering):
         self._patterns = patterns
 
     def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
-        """Return the visits that the page is worth."""
+        """Return the expected visits of the page."""
         return self._patterns.expected_visits(shard, row)
 
 
 def sites(shard: Rows) -> Iterator[str]:
-    """Yield the sites of a partition that users were seen on: one look at the disk each, however many pages."""
+    """Yield the sites of a partition that users visited: one disk seek each, however many pages."""
     key = next(shard.scan(WAYS_PREFIX), (None, None))[0]
     while key is not None:
         site = key[len(WAYS_PREFIX) :].partition(b"\0")[0]
@@ -201,7 +201,7 @@ def sites(shard: Rows) -> Iterator[str]:
 
 
 def steps(shard: Rows, site: str) -> Iterator[list[AccessRow]]:
-    """Yield the rows of a site, some at a time: between two steps rows may change."""
+    """Yield the rows of a site, `STEP` at a time: between two steps rows may change."""
     after: bytes | None = None
     for _ in range(PAGES // STEP):
         found = list(islice(shard.scan(ways_prefix(site), after), STEP))
@@ -216,19 +216,19 @@ def _behaviour(rows: Iterable[AccessRow]) -> Behaviour:
 
 
 def within(visit: Access | Visited) -> str | None:
-    """Return the page of the same site that a user came from, None where there is none."""
+    """Return the page of the same site that a user came from, or None."""
     referrer = visit.referrer
     return referrer if referrer is not None and host(referrer) == host(visit.url) else None
 
 
-#: The orderings that the depth of a page is enough for.
+#: The orderings without an importance: by the policy, or by depth.
 BY_DEPTH = ("predicates", "breadth-first")
 #: The importances that `FrontierSettings.weights` weigh.
 PARTS = ("backlink", "pagerank", "similarity", "location")
 
 
 class Estimates:
-    """Keeps the estimates that the settings have a use for; ``table`` has the vectors of words, if any."""
+    """Keeps the estimates that the settings need; ``table`` has the word vectors, if any."""
 
     def __init__(self, settings: CrawlSettings, table: SemanticTable | None) -> None:
         self.patterns = SitePatterns() if settings.behaviour else None
@@ -240,7 +240,7 @@ class Estimates:
         self._kept: list[Informed] = [each for each in kept if each is not None]
 
     def candidates(self, book: Book, random: Random) -> Candidates:
-        """Return the candidates, which leave out what the book's rows advise against."""
+        """Return the candidates, which leave out what the book's rows rule out."""
         found = Candidates(self._settings, self.scorer, random)
         found.scope.spent, found.scope.stops = book.spaces.spent, book.stops
         found.priorities.promises = book.promises
@@ -249,7 +249,7 @@ class Estimates:
         return found
 
     def open(self, shard: Rows) -> None:
-        """Take up a shard."""
+        """Open a shard."""
         for each in self._kept:
             each.open(shard)
 
@@ -264,16 +264,16 @@ class Estimates:
             each.absorb(shard, sighting)
 
     def sweep(self, shard: Rows) -> bool:
-        """Do what is worth doing now and then; return whether the order of candidates may have changed.
+        """Do periodic work; return whether the order of candidates may have changed.
 
-        Under the learned policy rows are scored again little by little, whatever changes.
+        Under the learned policy rows are rescored little by little in any case.
         """
-        swept = [each.sweep(shard) for each in self._kept]  # each is asked, whatever the others say
+        swept = [each.sweep(shard) for each in self._kept]  # all must sweep: no short circuit
         return any(swept) and self.ordering is not None
 
 
 def ordering(settings: FrontierSettings, patterns: SitePatterns | None) -> Ordering | None:
-    """Return what orders the candidates, None where their depth does or a policy."""
+    """Return the ordering of the candidates, None if their depth or a policy orders them."""
     if settings.ordering in BY_DEPTH:
         return None
     found = _importance(settings.ordering, settings, patterns)

@@ -49,7 +49,7 @@ class Linking(msgspec.Struct, frozen=True):
 class Counting(msgspec.Struct, frozen=True):
     """A word that counts: where it stands, the judged pages that had it there and the hits among them.
 
-    ``adds`` is its part of what the inputs made of such words add to the logit of a hit, before their bounds.
+    ``adds`` is its part of what the inputs of such words add to the logit of a hit, before clipping.
     """
 
     word: str
@@ -60,7 +60,7 @@ class Counting(msgspec.Struct, frozen=True):
 
 
 class _Place(NamedTuple):
-    """Words of one place: what they are counted as, and the inputs that weigh them so and as page words."""
+    """Words of one place: their kind, and the inputs that weigh them as that kind and as page words."""
 
     where: Where
     kind: str
@@ -87,7 +87,7 @@ class Part(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Again:
-    """When a judged page is visited again: its row, the changes a second expected, and from when it is due."""
+    """The next visit of a judged page: its row, the expected changes a second, and when it is due."""
 
     visit: VisitRow
     rate: float
@@ -98,10 +98,10 @@ class Again:
 class Explanation:
     """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
 
-    By the learned policy ``inputs`` make the ``expected`` probability of a hit, where a page ``comes`` (whose
-    inputs are under `FAILED`), ``named`` is what the predicate's keywords add, ``words`` are those around its
-    links, and ``contributions`` are only for comparison. By the paper's policies these are the features.
-    ``belief`` is the part of the probability that is believed of those who link to it (``linking``). ``spent``,
+    Under the learned policy, ``inputs`` make the ``expected`` probability of a hit if a page ``comes`` (whose
+    inputs are under `FAILED`), ``named`` is what the predicate's keywords add, ``words`` are the words that
+    count, and ``contributions`` are only for comparison. Under the paper's policies these are the features.
+    ``belief`` is the part of the probability believed of the owners of ``linking`` pages. ``spent``,
     ``excluded``, ``unvisited``, ``beyond`` and ``standing_back`` say what keeps it from being fetched.
     """
 
@@ -126,9 +126,9 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Explainer:
-    """What explains a URL by all that a frontier knows: ``shard_of`` a URL, None of one that others hold.
+    """Explains a URL by all that a frontier knows; ``shard_of`` returns None for a URL of another worker.
 
-    ``shares`` are of the latest fetches of a crawl that runs.
+    ``shares`` are those of the latest fetches of a running crawl.
     """
 
     settings: CrawlSettings
@@ -141,7 +141,7 @@ class Explainer:
     shares: Shares | None = None
 
     def explain(self, url: str) -> Explanation | None:
-        """Return what is known of a canonical URL; None where it was never met here."""
+        """Return what is known of a canonical URL; None if it was never seen here."""
         shard, frontier = self.shard_of(url), self.settings.frontier
         row = None if shard is None else shard.get(page_key(url))
         if shard is None or not isinstance(row, PageRow):
@@ -228,7 +228,7 @@ def _by_learned(
 
 
 def linking_pages(shard: Rows, row: PageRow) -> list[Linking]:
-    """Return the pages that link to a URL, those that are kept of them and tell of the link."""
+    """Return the kept pages that link to a URL and whose rows have the link."""
     return [
         Linking(parent.url, parent.verdict, parent.positions[place], *map(tuple, words))
         for parent, place, words in _links(shard, row)
@@ -246,7 +246,7 @@ def _links(shard: Rows, row: PageRow) -> Iterator[tuple[ParentRow, int, LinkWord
 
 
 def counting_words(scorer: LearnedScorer, shard: Rows, row: PageRow, predicate: str) -> list[Counting]:
-    """Return the words that count for a URL by a predicate, those that add or take most first."""
+    """Return the words that count for a URL under a predicate, the largest effect first."""
     found: dict[tuple[str, _Place], float] = {}
     mean = dict(zip(NAMES, scorer.known(predicate).mean.tolist(), strict=False))
     for words, place, scale in _groups(shard, row):
@@ -261,7 +261,7 @@ def counting_words(scorer: LearnedScorer, shard: Rows, row: PageRow, predicate: 
 
 
 def _groups(shard: Rows, row: PageRow) -> Iterator[tuple[Sequence[str], _Place, float]]:
-    """Yield distinct words that stand together, and what each of them is multiplied by."""
+    """Yield distinct words that stand together, their place, and the scale of each word."""
     links = list(_links(shard, row))
     for parent, _, words in links:
         for place, group in zip((_INSIDE, _AROUND, _ABOVE), words, strict=True):
@@ -275,7 +275,7 @@ def _groups(shard: Rows, row: PageRow) -> Iterator[tuple[Sequence[str], _Place, 
 def _added(
     scorer: LearnedScorer, predicate: str, words: Sequence[str], place: _Place, mean: dict[str, float]
 ) -> list[float]:
-    """Return what each of some words adds by itself, before it is shared with those beside it."""
+    """Return what each word adds by itself, before the scale of its group."""
     lifts = scorer.known(predicate).words
     numbers = lifts.vocabulary.words(words)
     weights = lifts.by_word[numbers]

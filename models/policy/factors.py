@@ -1,18 +1,17 @@
 """The factors of a candidate's interest ratio: links, siblings, users (Aggarwal 2004, section 3).
 
 Words are those of the in-linking pages (equations 5 to 7), tokens those of the candidate's own URL, links those
-of short-range topical locality (Table 1), siblings the other link targets of the in-linking pages. Where a page
-has too many judged in-linking pages, some contribute.
+of short-range topical locality (Table 1), siblings the other link targets of the in-linking pages. If a page
+has too many judged in-linking pages, only some contribute (`kept`).
 
 Counts are a function of the set of judged pages: it does not matter which of a link's two ends was judged
 first. So when a page is judged after its link target, the target's contribution is corrected by what the page's
-words add to the union, or take from it where the page displaces another.
+words add to the union, or remove from it if the page displaces another.
 
-Temporal locality are pages visited near satisfying ones (equations 11 to 13), affinity is what a page's
-visitors say of it (equations 8 to 10). The paper leaves the form of signature features (I^SF) open. Here a
-page's signature are the words of the judged pages that its users visited within the reach of one of their
-accesses to it, and each word is a feature, like a word of an in-linking page (equations 5 to 7). It is bounded:
-so many pages, and of each so many words.
+Temporal locality is about pages visited near satisfying ones (equations 11 to 13), affinity about a page's
+visitors (equations 8 to 10). The paper leaves the form of signature features (I^SF) open. Here a page's
+signature is the words of the judged pages that its users visited within reach of an access to it; each word is
+a feature, like a word of an in-linking page (equations 5 to 7). `SIGNERS` and `WORDS` bound it.
 """
 
 import math
@@ -107,10 +106,10 @@ def sibling_log(visited: int, satisfying: int, base: Base) -> float:
 
 
 def rank(parent_id: bytes, child_id: bytes) -> int:
-    """Return the place of a linking page among those of ``child_id``: the XOR of the two identifiers.
+    """Return the rank of a linking page among those of ``child_id``: the XOR of the two identifiers.
 
-    It depends on the two URLs alone, so that the same pages are kept in whatever order they are judged, and
-    identifiers are digests, so that it favours no page over all its targets.
+    It depends on the two URLs alone, so the same pages are kept in any order of judging. Identifiers are
+    digests, so no page is favoured over all its targets.
     """
     return int.from_bytes(parent_id) ^ int.from_bytes(child_id)
 
@@ -125,17 +124,17 @@ def kept(parent_ids: Iterable[bytes], child_id: bytes, bound: int) -> list[bytes
 
 
 def joined(known: Sequence[bytes], parent_id: bytes, child_id: bytes, bound: int) -> list[bytes]:
-    r"""Return what is `kept` of ``known``, which are kept already, and of one more.
+    r"""Return what is `kept` of ``known``, which are kept already, and one more parent.
 
     >>> joined([b"\x02", b"\x01"], b"\x03", b"\x03", 2)
     [b'\x03', b'\x02']
     """
     child = int.from_bytes(child_id)
     place = int.from_bytes(parent_id) ^ child
-    # Of a page that much links to, most linking pages are not kept.
+    # Most linking pages of a much-linked page are not kept.
     if len(known) >= bound and place >= int.from_bytes(known[bound - 1]) ^ child:
         return [*known[:bound]]
-    # As `insort` by `rank`, without a call for each place that is looked at: this is done for every link.
+    # As `insort` by `rank`, without a call for each comparison: this runs for every link.
     low, high = 0, len(known)
     while low < high:
         middle = (low + high) // 2
@@ -151,9 +150,9 @@ Near = Mapping[str, tuple[int, int]]
 
 
 def region(near: Near) -> Iterator[str]:
-    """Yield the pages with an access in TLR(A) of an access A to the page: it is in theirs as well.
+    """Yield the pages with an access in TLR(A) of an access A to the page; the relation is symmetric.
 
-    TLR(A) are the accesses within reach of A, strictly before or after it, by the same user.
+    TLR(A) is the accesses within reach of A, strictly before or after it, by the same user.
 
     >>> list(region({"b": (2, 6), "c": (0, 6)}))
     ['b']
@@ -164,7 +163,7 @@ def region(near: Near) -> Iterator[str]:
 def inside(near: Near, satisfying: Collection[str]) -> bool:
     """Return whether a page is in TL(U), equation (11): near another one that is known to satisfy U.
 
-    ``satisfying`` are the judged pages that do; the page's own accesses put it in no region of its own.
+    ``satisfying`` are the judged pages that do; the page's own accesses do not count.
     """
     return any(url in satisfying for url in region(near))
 
@@ -172,9 +171,9 @@ def inside(near: Near, satisfying: Collection[str]) -> bool:
 def region_log(within: bool | None, counts: tuple[int, int], base: Base) -> float:
     """Return log I^TL: log f1 / P(U) in the region (12), log f2 / P(U) outside (13).
 
-    ``counts`` are the judged pages in the region and the hits among them; all others are outside. None says
-    that the log has no access to the page, so that nothing is known: factor 1, as where no page was judged
-    in the region, or none outside. No hit counts as half a hit, at most factor 1.
+    ``counts`` are the judged pages in the region and the hits among them; all others are outside. ``within``
+    is None if the log has no access to the page: factor 1, as if no page was judged in the region, or none
+    outside. No hit counts as half a hit, at most factor 1.
     """
     if within is None:
         return 0.0
@@ -183,7 +182,7 @@ def region_log(within: bool | None, counts: tuple[int, int], base: Base) -> floa
     return math.log(found)
 
 
-#: Pages whose words make a signature, and words of each.
+#: Pages whose words make a signature, and words of each, at most.
 SIGNERS = 16
 WORDS = 64
 

@@ -35,7 +35,7 @@ LINK = "l:"
 USER = "u:"
 SIGNATURE = "s:"
 REGION = "r:"
-#: Behind the name of a region: the judged pages outside of it, for people. It is no feature.
+#: Suffix of a region's name for the judged pages outside of it, for display. Not a feature.
 OUTSIDE = " (outside)"
 PAGE_WORD = "p:"
 ANCHOR = "a:"
@@ -58,7 +58,7 @@ _NAMED: dict[str, Kind] = {
 
 
 class Feature(NamedTuple):
-    """A feature's name taken apart: ``holds`` tells the two features of a predicate's links apart."""
+    """A parsed feature name; ``holds`` distinguishes the two features of a predicate's links."""
 
     kind: Kind
     name: str = ""
@@ -96,7 +96,7 @@ def region(predicate: str) -> str:
 
 
 def split(feature: str) -> Feature:
-    """Return the parts of a feature's name; `ValueError` when it is none.
+    """Return the parts of a feature's name; raises `ValueError` for any other name.
 
     >>> split("l:science:1")
     Feature(kind='link', name='science', holds=True)
@@ -115,17 +115,17 @@ def split(feature: str) -> Feature:
 
 
 def always_kept(feature: str) -> bool:
-    """Return whether a feature is one of the few: the base, and each predicate's links and region."""
+    """Return whether a feature is never forgotten: the base, and each predicate's links and region."""
     return feature[:2] in (BASE, LINK, REGION)
 
 
 # Ratios of events to a base rate, by two rules: significant ones, and shrunk ones.
 #
-# The paper's policies take interest ratios that can be trusted (Aggarwal 2004, equations 1 to 10). What the
-# paper leaves open: no hit counts as half a hit (a ratio of 0 has no logarithm), but never as a ratio above 1;
-# without a base rate to compare with (nothing judged, no hit, or only hits) every ratio is 1.
+# The paper's policies use significant interest ratios (Aggarwal 2004, equations 1 to 10). What the paper leaves
+# open: no hit counts as half a hit (a ratio of 0 has no logarithm), but never as a ratio above 1; without a
+# base rate to compare with (nothing judged, no hit, or only hits) every ratio is 1.
 #
-# The learned policy takes all ratios, shrunk: what a few pages say is drawn towards what is known without them.
+# The learned policy uses all ratios, shrunk: a ratio of few pages is drawn towards the prior.
 
 #: What the variance in the significance test is divided by: n(E), or what the paper divides by.
 Denominator = Literal["binomial", "paper"]
@@ -161,7 +161,7 @@ class Base(msgspec.Struct, frozen=True, array_like=True):
 
 
 def interest(hits: float, expected: float) -> float:
-    """Return hits over the hits expected if the event told nothing; half a hit, at most ratio 1, for none.
+    """Return hits over those expected of an uninformative event; half a hit, at most ratio 1, for none.
 
     >>> interest(9, 15 * 0.1)
     6.0
@@ -198,9 +198,9 @@ def significance(
 ) -> float:
     """Return S(C, E) in standard deviations, equation (6): |P(C|E) - P(C)| / sqrt(P(C) (1 - P(C)) / n).
 
-    The paper divides by n = n(C), the hits so far, and for users, equation (10), by n = N: ``sample`` tells
-    them apart. The binomial test has n = n(E), the pages on which the event was seen: that is the deviation
-    that P(C|E) has by chance, so a rare event must be more extreme.
+    The paper divides by n = n(C), the hits so far, and for users, equation (10), by n = N, as ``sample`` says.
+    The binomial test has n = n(E), the pages on which the event was seen: that is the deviation that P(C|E) has
+    by chance, so a rare event must be more extreme.
     """
     if pages <= 0 or not base.informative:
         return 0.0
@@ -208,7 +208,7 @@ def significance(
     return abs(hits / pages - rate) / math.sqrt(rate * (1 - rate) / samples(pages, base, denominator, sample))
 
 
-#: Pages at the base rate that a feature is taken to have behind it.
+#: Pages at the base rate added to the counts of a feature.
 PRIOR_PAGES = 2.0
 _MOST_RATE = 0.9
 _PRIOR_HITS = 0.5
@@ -242,7 +242,7 @@ def log_lifts(pages: Counts, hits: Counts, rates: Counts | float, prior: Counts 
 MOST = 3.0
 
 
-#: Relative move of the base rate, or of its complement, after which ratios are taken anew.
+#: Relative move of the base rate, or of its complement, after which ratios are recomputed.
 DRIFT = 0.02
 #: The kinds of features that enter the paper's policies where they are significant, the latter two by users.
 PAPER = {WORD: 0, TOKEN: 1, SIGNATURE: 2, USER: 3}
@@ -252,8 +252,8 @@ PAPER = {WORD: 0, TOKEN: 1, SIGNATURE: 2, USER: 3}
 class Shrunk:
     """L(c, n; 2) at the base ``rate``, within +-3: for the learned policy.
 
-    Of an earlier crawl, of the base rate ``earlier``, hits count by the ratio of the two rates, so that lifts
-    carry over, and not rates. At 0 nothing of it counts.
+    Hits of an earlier crawl, with the base rate ``earlier``, are scaled by the ratio of the two rates, so that
+    lifts carry over, not rates. At 0 nothing of it counts.
     """
 
     rate: float = 0.1
@@ -262,11 +262,11 @@ class Shrunk:
 
     @property
     def carried(self) -> float:
-        """What hits of the earlier crawl are multiplied by."""
+        """The factor of the earlier crawl's hits."""
         return self.rate / self.earlier if self.earlier else 0.0
 
     def moved(self, before: "Shrunk") -> bool:
-        """Return whether the rate has moved by more than 2 %, or that of the earlier crawl is another."""
+        """Return whether the rate has moved by more than 2 %, or the earlier crawl's rate has changed."""
         far = abs(self.rate - before.rate) > DRIFT * min(before.rate, 1 - before.rate)
         return far or self.earlier != before.earlier
 
@@ -325,10 +325,10 @@ def with_earlier(counted: Weighed, pages: float, hits: float, ratio: float) -> W
 def strongest(
     weights: Counts, pages: npt.NDArray[np.integer], most: int, *, against: bool = False
 ) -> npt.NDArray[np.intp]:
-    """Return the places of so many of the largest weights above 0, or of the lowest below it, in their order.
+    """Return the places of the ``most`` largest weights above 0, or of the lowest below it, in their order.
 
-    What was seen on no ``pages`` is left out. Of equal ones, as are those at the bound of a weight, what was
-    seen on more comes first.
+    Features seen on no ``pages`` are left out. Of equal weights, as at the bound, the one seen on more pages
+    comes first.
 
     >>> weights, pages = np.array([3.0, 0.5, -1.0, 3.0]), np.array([4, 90, 7, 9])
     >>> strongest(weights, pages, 3).tolist(), strongest(weights, pages, 3, against=True).tolist()
@@ -337,7 +337,7 @@ def strongest(
     signed = -weights if against else weights
     found = np.flatnonzero((signed > 0) & (pages > 0))
     if len(found) > most:
-        # All that the last one equals are looked at: pages decide between them.
+        # All that equal the last one are kept: pages decide between them.
         least = np.partition(signed[found], len(found) - most)[len(found) - most]
         found = found[signed[found] >= least]
     return found[np.lexsort((-pages[found], -signed[found]))][:most]

@@ -1,11 +1,11 @@
-"""The inputs of the learned policy: numbers a candidate has, each a log ratio or a log count.
+"""The inputs of the learned policy: a candidate's numbers, each a log ratio or a log count.
 
-Every input is clipped to +-4, and what is missing is 0. The weights before the first page are the mean of what
-was learned in 200 pages by 24 crawls of Wikispeedia for twelve categories, and their deviations say how far
-these differed (`docs/learning.md`). Links there stand under one heading, if any: so the weights of headings are
-small and uncertain. How often a page is read speaks for it on one web and against it on another, so that this
-says nothing before a crawl's own verdicts do. Users, and that no link is known, were weighed again where webs
-disagree: where links say nothing, users are all the evidence.
+Every input is clipped to +-4; a missing one is 0. The weights before the first page are the mean of those that
+24 crawls of Wikispeedia for twelve categories learned in 200 pages; the deviations are their spread
+(`docs/learning.md`). Links there stand under one heading, if any, so the weights of headings are small and
+uncertain. The number of visits speaks for a page on one web and against it on another, so it has weight 0
+before a crawl's own verdicts. The weights of users and of no in-link were set again where webs disagree: where
+links say nothing, users are all the evidence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ _INPUTS: tuple[_Row, ...] = (
      "That no judged page links here."),
     ("not in the log", -0.04, 0.1, "users", "not in the log",
      "That no user is known to have visited the page."),
-    # of its place: they tell whether a page comes (`models.policy.combiner`), and little of what is in it
+    # of its place: they predict whether a page comes (`models.policy.combiner`), and little of its content
     ("depth", 0.0, 0.1, "place", "links from a seed",
      "How many links lead here from a seed."),
     ("no link from its host", 0.0, 0.1, "place", "linked from other sites only",
@@ -106,9 +106,9 @@ _OF_MEANING: tuple[_Row, ...] = (
 INPUTS, SEMANTIC_INPUTS = (tuple(Input(*row[:3]) for row in rows) for rows in (_INPUTS, _OF_MEANING))
 NAMES = tuple(entry.name for entry in INPUTS)
 
-#: What a predicate's keywords add that links or the URL name (`models.policy.candidate`), which is no input.
+#: What keywords of a predicate in links or the URL add (`models.policy.candidate`); not an input.
 NAMED = "keywords in links or URL"
-#: Of each input that a crawl may have, by its name.
+#: The plain words of each input that a crawl may have, by name.
 PLAIN: Mapping[str, Plain] = {
     name: Plain(plain, means, source) for name, _, _, source, plain, means in (*_INPUTS, *_OF_MEANING)
 }
@@ -130,7 +130,7 @@ def prior_covariance(inputs: Sequence[Input] = INPUTS) -> Vector:
 
 
 _NAMED = Plain(NAMED, "That a link or the URL names a keyword of the predicate.", "words")
-#: Of features of the paper's policies, by their kind; the name of the feature stands for the braces.
+#: The plain words of the paper's features, by kind; the feature's name replaces the braces.
 _FEATURES: Mapping[str, Plain] = {
     "word": Plain(
         "“{}” on a linking page", "How often pages were hits that were linked to by a page with it.", "words"

@@ -1,4 +1,4 @@
-"""What one predicate's learned policy knows: counts of every kind, and what they say of single features."""
+"""What the learned policy knows of one predicate: counts of every kind, and the lifts of single features."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -22,20 +22,20 @@ from scentline.models.policy.features import (
 )
 from scentline.models.policy.vocabulary import WORDS, LogRatios, Numbers, Vocabulary, roots
 
-#: Share of the judged pages for which the sums of a page's words stay as they were taken.
+#: Share of newly judged pages up to which the sums of a page's words are not recomputed.
 STALE = 0.03
 #: Positive pages that each word of a predicate's topic starts with.
 TOPIC_PAGES = 3
-#: Pages at the rate of the prefix above that a URL prefix is drawn towards.
+#: Pages at the rate of the prefix above added to the counts of a URL prefix.
 PREFIX_PRIOR = 2.0
 
 
 class Knowledge:
-    """What the counts of one predicate say: ``pages`` were judged, ``hits`` of them satisfy it.
+    """The counts of one predicate and their lifts: ``pages`` were judged, ``hits`` of them satisfy it.
 
-    The counts are those of the vocabulary's ledger; who changes them says so by `learn`. Of words (of judged
-    pages under the page's own verdict, of anchors and around links under that of the link's target, of URLs),
-    URLs' prefixes and users there are lifts; and those of links by the verdict on their source.
+    The counts are in the vocabulary's ledger; report their changes by `learn`. There are lifts of words (of
+    judged pages under the page's own verdict, of anchors and around links under that of the link's target, of
+    URLs), of URL prefixes, of users, and of links by the verdict on their source.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Knowledge:
         self.predicate = predicate
         self._ledger = vocabulary.ledger
         self.words = LogRatios(vocabulary, predicate, Shrunk())
-        #: What an earlier crawl counted of features but words, and its base rate, 0 where that is not known.
+        #: An earlier crawl's counts of features other than words, and its base rate, 0 if unknown.
         self._earlier_counts: dict[str, Weighed] = {}
         self._earlier = 0.0
         words = tuple(topic)
@@ -61,19 +61,19 @@ class Knowledge:
     # counts
 
     def learn(self, places: Numbers) -> None:
-        """Note that counts have changed, among them those of words in distinct ``places``.
+        """Apply changed counts, among them those of words in distinct ``places``.
 
-        Every ratio is taken against the rate of the hits among the pages that were judged.
+        Every ratio is relative to the rate of hits among the judged pages.
         """
         self.words.take(places)
         self.pages, self.hits = pages, hits = self._ledger.get(BASE, self.predicate)
         self.rate = base_rate(pages, hits)
-        #: The pages judged when words of a page were weighed that are not to be weighed again.
+        #: Words weighed at this many judged pages, or more, are not weighed again.
         self.fresh = pages - STALE * pages
         self._rebase()
 
     def renumber(self, before: Numbers) -> None:
-        """Note that words have other places, as `models.policy.vocabulary.LogRatios.renumber` says."""
+        """Apply new places of words, as `models.policy.vocabulary.LogRatios.renumber` does."""
         self.words.renumber(before)
         self.named.renumber(before)
 
@@ -87,20 +87,20 @@ class Knowledge:
         return log_lift(*self.with_earlier(feature, counted), self.rate)
 
     def with_earlier(self, feature: str, counted: Weighed) -> Weighed:
-        """Return the counts of a feature that is no word with what was inherited, at the base rate of now."""
+        """Return the counts of a feature other than a word and the inherited ones, at the current base rate."""
         earlier = self._earlier_counts.get(feature) if self._earlier else None
         return counted if earlier is None else with_earlier(counted, *earlier, self.rate / self._earlier)
 
     @property
     def inherits(self) -> bool:
-        """Whether an earlier crawl counted anything of features but words."""
+        """Whether there are inherited counts of features other than words."""
         return bool(self._earlier and self._earlier_counts)
 
     def inherit(self, counts: Iterable[tuple[str, float, float]]) -> None:
-        """Set (feature, pages, hits) of an earlier crawl, weighted: they count beside what is counted.
+        """Set weighted (feature, pages, hits) of an earlier crawl, which are added to the counts.
 
-        Hits count by the ratio of the base rate of now to that of then, which is told under the feature ''.
-        Until it is, nothing inherited counts.
+        Hits are scaled by the ratio of the current base rate to the earlier one, which the feature '' gives.
+        Without it, nothing inherited counts.
         """
         words: list[tuple[str, float, float]] = []
         for feature, pages, hits in counts:
@@ -117,7 +117,7 @@ class Knowledge:
 def prefix_ratios(knowledge: Sequence[Knowledge], places: Sequence[Sequence[str]]) -> Vector:
     """Return ln(r / p) of the deepest of each place's prefixes, shape (predicates, places).
 
-    Each level's rate is drawn towards that of the level above, the widest towards p. The predicates are of one
+    Each level's rate is drawn towards that of the level above, the widest towards p. All predicates share a
     ledger.
     """
     order = sorted(range(len(places)), key=lambda place: -len(places[place]))
@@ -137,17 +137,17 @@ def prefix_ratios(knowledge: Sequence[Knowledge], places: Sequence[Sequence[str]
 
 
 def lifts_of(knowledge: Sequence[Knowledge], features: Sequence[str]) -> Vector:
-    """Return the shrunk log ratios of features but words, within +-3, a row a predicate; 0 of unknown ones."""
+    """Return shrunk log ratios of features other than words, within +-3, a row a predicate; 0 if unknown."""
     rates = np.array([[known.rate] for known in knowledge])
     found = log_lifts(*_counts(knowledge, features), rates, PRIOR_PAGES)
     return np.minimum(MOST, np.maximum(-MOST, found, out=found), out=found)
 
 
 def _counts(knowledge: Sequence[Knowledge], features: Sequence[str]) -> tuple[Vector, Vector]:
-    """Return the pages and hits of features but words, with what was inherited, a row a predicate."""
+    """Return pages and hits of features other than words, inherited ones added, a row a predicate."""
     ledger = knowledge[0].words.vocabulary.ledger
     counted = ledger.counts(features, [known.predicate for known in knowledge])
-    # What was forgotten may be taken back: no count below zero is a page's.
+    # A forgotten feature that is subtracted later leaves negative counts.
     pages = np.maximum(counted[0], 0.0)
     hits = np.minimum(np.maximum(counted[1], 0.0), pages)
     for row, known in enumerate(knowledge):

@@ -1,4 +1,4 @@
-"""What the learned policy keeps in memory: of one predicate, and of the links to candidates."""
+"""The learned policy's memory of one predicate, and of the links to candidates."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -20,7 +20,7 @@ from scentline.models.records import Weighting
 
 
 class Known(Knowledge):
-    """What is kept in memory of one predicate: what its counts say, and its combiner."""
+    """A predicate in memory: its knowledge, and its combiner."""
 
     def __init__(self, predicate: str, vocabulary: Vocabulary, sought: Sought, inputs: Sequence[Input]) -> None:
         super().__init__(predicate, vocabulary, sought.topic, sought.phrases)
@@ -29,7 +29,7 @@ class Known(Knowledge):
         self.shifts = Calibration().shifts
 
     def take(self, weighting: Weighting) -> None:
-        """Absorb the combiner as the learner tells it; `ValueError` where it is one of other inputs."""
+        """Apply the combiner that the learner published; `ValueError` if it does not fit, or is not finite."""
         mean = np.frombuffer(weighting.mean)
         if len(mean) != len(self.mean):
             raise ValueError(
@@ -47,25 +47,23 @@ class Known(Knowledge):
         return float(means[0]), float(deviations[0])
 
 
-#: Bytes that linking pages and their links take in memory, and more of them for each predicate, which has
-#: columns of its own. Where there are more, half of the pages are dropped, and taken from the rows again when
-#: they are asked for.
+#: Bytes of linking pages and their links in memory, and more of them for the columns of each predicate. Above
+#: it half of the pages are dropped, and read from the rows again on demand.
 CACHED_BYTES = 64_000_000
 PREDICATE_BYTES = 2_000_000
-#: What a linking page takes beside the table.
+#: Bytes of a linking page outside the table.
 PAGE_BYTES = 400
-#: Candidates whose links are kept together.
+#: Candidates whose in-links are cached.
 CACHED_TARGETS = 20_000
-#: Verdicts on link targets that are told at once: each is held against all links of its page.
+#: Verdicts on link targets in a batch: each is compared with all links of its page.
 TOLD = 200
 
 
 class _Linking:
-    """A linking page's links into one partition, by their ``targets``, and how far it was told of verdicts.
+    """A linking page's links into one partition, by their ``targets``, and the verdicts applied to it.
 
-    ``time`` is that of the page's own verdict.
-
-    Of its row of judged targets it was told so many as ``told`` says, as they were when ``revised``.
+    ``time`` is that of the page's own verdict. Of its row of judged targets, at the revision ``revised``, the
+    first ``told`` are applied.
     """
 
     __slots__ = ("page", "revised", "targets", "time", "told")
@@ -89,9 +87,9 @@ NO_LINKS = _Links([], (), ())
 
 
 class InLinks:
-    """The links that scores of candidates are made of, for some ``predicates``, in a ``table``.
+    """The links that candidates are scored by, for some ``predicates``, in a ``table``.
 
-    Whoever changes rows of linking pages says so by `bring_up`.
+    Report changed rows of linking pages by `bring_up`.
     """
 
     def __init__(self, vocabulary: Vocabulary, predicates: Iterable[str] = (), most: int | None = None) -> None:
@@ -101,14 +99,14 @@ class InLinks:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all links: the rows may be others now."""
+        """Forget all links: the rows may have changed."""
         self.table = LinkTable(len(self._predicates))
         self._pages: dict[tuple[int, bytes], _Linking] = {}
         # By candidate its linking pages that count, with the places of their links to it and the words in them.
         self._places: dict[bytes, _Links] = {}
 
     def of(self, shard: Rows, targets: Iterable[tuple[bytes, Sequence[bytes]]]) -> "list[_Links]":
-        """Return the in-links that count, of each target by its identifier and linking pages."""
+        """Return the in-links that count, of each target: a pair of identifier and linking pages."""
         if self.table.bytes + PAGE_BYTES * len(self._pages) > self._most:
             self._let_go()
         if len(self._places) > CACHED_TARGETS:
@@ -124,7 +122,7 @@ class InLinks:
         return [self._places[target] if parents else NO_LINKS for target, parents in asked]
 
     def _take_up(self, shard: Rows, unknown: dict[bytes, Sequence[bytes]]) -> None:
-        """Take up the links to some targets: their pages, where these are new, and what the links say."""
+        """Load the links to some targets: their pages, where these are new, and the words of the links."""
         pages = dict.fromkeys(chain.from_iterable(unknown.values()))
         new = [name for name in pages if (shard.partition, name) not in self._pages]
         for name in new:
@@ -137,7 +135,7 @@ class InLinks:
             before = self._places.get(target, NO_LINKS)
             known = dict(zip(before.parents, zip(before.places, before.anchors, strict=True), strict=True))
             for name in parents:
-                if name in known:  # mostly one page more has come to link there
+                if name in known:  # mostly just one linking page is new
                     continue
                 linking = self._pages[shard.partition, name]
                 number = place_of(linking.targets, target)
@@ -159,7 +157,7 @@ class InLinks:
         return _Linking(page, row.targets, row.time)
 
     def bring_up(self, shard: Rows, names: Iterable[bytes]) -> None:
-        """Bring linking pages that are known up to their rows: verdicts, theirs or of targets, came or grew."""
+        """Update loaded linking pages from their rows, after new or extended verdicts on them or on targets."""
         pages: list[LinkingPage] = []
         positions: list[int] = []
         verdicts: list[Verdict] = []
@@ -180,9 +178,9 @@ class InLinks:
             self.table.judged(pages[some], positions[some], self._cells(verdicts[some]))
 
     def _revise(self, linking: _Linking, shard: Rows, name: bytes, children: ChildrenRow) -> bool:
-        """Where a verdict became another, or the page's own, have all told again.
+        """Start over if a verdict on a target, or on the page, has changed.
 
-        One that was judged again is dropped until it is asked for: return whether it is still there.
+        A page judged again is dropped until it is needed; return whether the page is still loaded.
         """
         if children.revised == linking.revised:
             return True

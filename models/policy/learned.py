@@ -39,15 +39,15 @@ from scentline.models.url import identifier
 
 #: URLs whose words are kept in memory.
 CACHED_ADDRESSES = 100_000
-#: Pages whose judged neighbours are kept in memory, of a page some kilobytes where all of them are.
+#: Pages whose judged neighbours are kept in memory, up to some kilobytes each.
 CACHED_BESIDE = 20_000
-#: Words that are kept in memory, at 180 bytes each, before those are forgotten that nothing is counted of. Then
-#: as many more may come as are left.
+#: Words kept in memory, at 180 bytes each, before uncounted ones are forgotten. The next limit is twice the
+#: words left, if that is more.
 MOST_WORDS = 250_000
 #: Candidates whose inputs are kept in memory, until anything is learned.
 CACHED_INPUTS = 200
 
-#: The input that is the same of all candidates, and what the phrases of a predicate add, as they are told.
+#: The input that is the same for all candidates: forecasts leave it out.
 BIAS = "bias"
 
 #: Links from judged pages to a target that has none.
@@ -55,7 +55,7 @@ _NO_LINKS = [0, 0]
 
 
 class _Address(NamedTuple):
-    """A URL's words as places in the tables of words, its prefixes, its identifier where it has links.
+    """A URL's words as places in the word tables, its prefixes, and its identifier if it has in-links.
 
     ``last`` are the words of its last segment, where word meanings count.
     """
@@ -67,12 +67,11 @@ class _Address(NamedTuple):
 
 
 class LearnedScorer:
-    """Scores rows by the hits that are expected of a request; see `docs/learning.md`.
+    """Scores rows by the expected hits of a request; see `docs/learning.md`.
 
     That is the upper bound of the combiner's probability of a hit, times the probability that a page comes.
-    Which requests fail is foretold where that is worth it (`foretold` in `models.policy.combiner`).
-    With a ``table`` of word vectors there are the inputs of `models.semantic` as well; ``names``
-    are those of all inputs. ``words`` is `MOST_WORDS`.
+    Failed requests are predicted where that pays (`foretold` in `models.policy.combiner`). A ``table`` of word
+    vectors adds the inputs of `models.semantic`; ``names`` are those of all inputs. ``words`` is `MOST_WORDS`.
     """
 
     def __init__(self, table: SemanticTable | None = None, words: int = MOST_WORDS) -> None:
@@ -83,12 +82,12 @@ class LearnedScorer:
         self._inputs = self.all_inputs()
         self.names = tuple(entry.name for entry in self._inputs)
         self._meanings = None if table is None else Meanings(table)
-        #: What is known of requests, and of each predicate behind it.
+        #: The knowledge of requests first, then of each predicate.
         self._known = {FAILED: Known(FAILED, self._vocabulary, ANYTHING, failing(self._inputs))}
-        #: Whether it is foretold which requests fail.
+        #: Whether failed requests are predicted.
         self.foretells = True
         self._addresses: dict[str, _Address] = {}
-        #: By partition and page, its neighbours that were judged: accesses near, sixths of co-visits, verdict.
+        #: By partition and page, its judged neighbours: accesses near, sixths of co-visits, verdict.
         self._beside: dict[tuple[int, bytes], list[tuple[int, int, Verdict]]] = {}
         self._set_predicates()
 
@@ -97,9 +96,9 @@ class LearnedScorer:
         return inputs_with(self._table is not None)
 
     def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
-        """Start keeping what is known of a predicate, from the words of its topic and phrases on.
+        """Start keeping the knowledge of a predicate, beginning with its topic and phrases.
 
-        Unless it names its subject, what words mean is nothing to it.
+        Word meanings count only if it names its subject.
         """
         if name not in self._known:
             self._known[name] = Known(name, self._vocabulary, sought, self._inputs)
@@ -108,7 +107,7 @@ class LearnedScorer:
             self._set_predicates()
 
     def _set_predicates(self) -> None:
-        #: By what candidates are scored: requests, where it is foretold which fail, and the predicates.
+        #: What candidates are scored by: requests, if failed ones are predicted, and the predicates.
         self._scored_by = {
             name: known for name, known in self._known.items() if name != FAILED or self.foretells
         }
@@ -122,14 +121,14 @@ class LearnedScorer:
         return self._known[predicate]
 
     def learn(self, slots: Slots) -> None:
-        """Note that the counts in some slots changed; predicates never added are left."""
+        """Apply changed counts in some slots; predicates never added are ignored."""
         self._learn_words(self._vocabulary.places_in(slots), self._scored_by.values())
         self._learn_failures()
         if self._meanings is not None:
             self._learn_subjects(self._meanings, slots)
 
     def _learn_failures(self) -> None:
-        """Begin to foretell which requests fail, or give it up, by how many do."""
+        """Start or stop predicting failed requests, by how many fail."""
         before, self.foretells = self.foretells, foretold(*self.ledger.get(BASE, FAILED), self.foretells)
         if self.foretells != before:
             self._set_predicates()
@@ -142,7 +141,7 @@ class LearnedScorer:
                 meanings.hear(feature[len(SUBJECT) :], counts)
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
-        """Note that some features, in these slots, were forgotten: words of no count weigh nothing."""
+        """Drop forgotten features, in these slots: words without counts weigh nothing."""
         self._learn_words(self._vocabulary.forget(slots), self._known.values())
 
     def _learn_words(self, places: Numbers, all_known: Iterable[Known]) -> None:
@@ -151,7 +150,7 @@ class LearnedScorer:
             known.learn(places)
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
-        """Apply what earlier crawls counted, who may have had other predicates."""
+        """Apply the counts of earlier crawls, which may have had other predicates."""
         self._scored.clear()
         for predicate, known in self._known.items():
             found = ((feature, *cells[predicate]) for feature, cells in prior.items() if predicate in cells)
@@ -171,27 +170,27 @@ class LearnedScorer:
             self._set_predicates()
 
     def bring_up(self, shard: Rows, linking: Iterable[bytes], beside: Iterable[bytes] = ()) -> None:
-        """Note that verdicts of some linking pages, or of their targets, came or grew; or beside some pages."""
+        """Apply new or extended verdicts on linking pages, on their targets, or beside some pages."""
         self._in_links.bring_up(shard, linking)
         for page in beside:
             self._beside.pop((shard.partition, page), None)
 
     def forget_links(self) -> None:
-        """Keep nothing in memory of what rows say of links and neighbours."""
+        """Drop links and neighbours from memory."""
         self._in_links.forget()
         self._beside.clear()
 
     def judged(self, predicate: str) -> int:
-        """Return the pages that were judged by a predicate, as far as it is known here."""
+        """Return the number of pages judged by a predicate, as far as known here."""
         return self.ledger.get(BASE, predicate)[0]
 
     def priorities(
         self, shard: Rows, rows: Sequence[PageRow], predicates: Collection[str]
     ) -> list[dict[str, float]]:
-        """Return what each page's inputs x come to, for all predicates, whichever are asked for.
+        """Return each page's priorities for all predicates, whichever are requested.
 
-        That is the logit of the hits that are expected of a request: of a page those of m'x + sqrt(x'Px), and
-        what the predicate's phrases add (`models.policy.candidate`).
+        That is the logit of a request's expected hits. For a page that comes it is m'x + sqrt(x'Px), by its
+        inputs x, plus what the predicate's phrases add (`models.policy.candidate`).
         """
         names = tuple(self._known)[1:]
         if not rows or not names:
@@ -214,7 +213,7 @@ class LearnedScorer:
         return [dict(zip(names, each, strict=True)) for each in bounds]
 
     def _forget_words(self) -> None:
-        """Forget the words that nothing is counted of, and all that words were numbered for."""
+        """Forget uncounted words, and all that has words by their old numbers."""
         all_known = list(self._known.values())
         before = self._vocabulary.compact(np.concatenate([known.words.beside for known in all_known]))
         for known in all_known:
@@ -224,10 +223,10 @@ class LearnedScorer:
         self._most_words = max(self._least_words, 2 * len(self._vocabulary))
 
     def choose(self, shard: Rows, row: PageRow, predicate: str, explored: bool) -> Chances:
-        """Note the inputs of a page that is chosen, for each predicate; return what is expected of it.
+        """Record the inputs of a chosen page, for each predicate; return its chances.
 
-        They are those that it was scored by, unless something was learned since. A page that is chosen for what
-        a URL that redirects to it promised keeps the inputs of that one.
+        They are the inputs it was scored by, unless something was learned since. A page chosen for the priority
+        inherited from a redirect keeps the inputs of the redirecting URL.
         """
         batch, place = self._scored.get(row.url) or (
             self._inputs_of(shard, [row], self._candidates(shard, [row])),
@@ -256,19 +255,19 @@ class LearnedScorer:
         return usual_chance_of_page(*self.ledger.get(BASE, FAILED))
 
     def comes(self, inputs: Sequence[float] | None) -> float:
-        """Return how probable it is that a request brings a page: with these inputs, or any if it has none."""
+        """Return the probability that a request brings a page: one with these inputs, or, for None, any."""
         if inputs is None:
             return self._usual
         known = self._known[FAILED]
         return chance_of_page(probability(*known.logit(inputs)), known.shifts[0])
 
     def expected(self, inputs: Sequence[float], predicate: str, explored: bool = False) -> float:
-        """Return how probable a hit is of a page with these inputs, which is selected or explored."""
+        """Return the probability of a hit for a page with these inputs, selected or explored."""
         known = self._known[predicate]
         return calibrated(probability(*known.logit(inputs)), known.shifts[explored])
 
     def forecasts(self, shard: Rows, rows: Sequence[PageRow], predicate: str) -> list[Forecast]:
-        """Return what is expected of candidates, and what their inputs and the predicate's phrases add."""
+        """Return the chances of candidates, and what their inputs and the predicate's phrases add."""
         candidates = self._candidates(shard, rows)
         batch, place = self._inputs_of(shard, rows, candidates), list(self._scored_by).index(predicate)
         named = self._named_of(candidates)[place].tolist()
@@ -282,7 +281,7 @@ class LearnedScorer:
         return found
 
     def inputs(self, shard: Rows, row: PageRow, predicate: str) -> list[float]:
-        """Return the inputs of a candidate, by a predicate that it is scored by."""
+        """Return the inputs of a candidate, for a predicate that it is scored by."""
         inputs = self._inputs_of(shard, [row], self._candidates(shard, [row]))
         found: list[float] = inputs[list(self._scored_by).index(predicate), 0].tolist()
         return found
@@ -337,7 +336,7 @@ class LearnedScorer:
         return named_of(list(self._scored_by.values()), self._in_links.table, candidates)
 
     def further(self, shard: Rows, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
-        """Return the inputs that an experiment has beside those of a crawl: none."""
+        """Return the inputs that an experiment adds to those of a crawl: none."""
         return []
 
     def _crowd(self, shard: Rows, row: PageRow, predicates: Sequence[str]) -> Crowd:

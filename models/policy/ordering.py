@@ -1,7 +1,7 @@
-"""What orders the candidates in the place of a policy: how important their pages are (Cho 1998).
+"""Orderings of candidates in place of a policy: by the importance of their pages (Cho 1998).
 
-Each importance is estimated from what its partition has absorbed. What is kept of it in memory is made again
-from the rows when a partition is opened.
+Each importance is estimated from what its partition has absorbed. Its state in memory is rebuilt from the rows
+when a partition is opened.
 """
 
 from abc import ABC, abstractmethod
@@ -19,15 +19,15 @@ from scentline.models.words import words
 
 #: A sweep ends when the ranks moved by less than this a page.
 TOLERANCE = 1e-4
-#: The idf factors have moved when there are this part more linking pages than when all was last worked out.
+#: The idf factors have moved once linking pages have grown by this share since the last sweep that found so.
 GROWTH = 0.1
 
 
 class Informed:
-    """What is kept in memory, beside the rows, of what a partition has absorbed: by itself nothing."""
+    """State in memory, beside the rows, of what a partition has absorbed: here none."""
 
     def open(self, shard: Rows) -> None:
-        """Take up a partition."""
+        """Open a partition."""
 
     def close(self, shard: Rows) -> None:
         """Forget a partition that another worker has now."""
@@ -36,7 +36,7 @@ class Informed:
         """Absorb a sighting, before the rows do."""
 
     def sweep(self, shard: Rows) -> bool:
-        """Do what is worth doing now and then; return whether values may have changed without a sighting."""
+        """Do periodic work; return whether values may have changed without a sighting."""
         return False
 
 
@@ -68,7 +68,7 @@ class LocationOrder(Ordering):
 
 
 def backlinks(row: PageRow) -> int:
-    """Return how many judged pages link to a page: as many as the predicate has judged that judged the most."""
+    """Return how many judged pages link to a page: the most that any predicate has judged."""
     return max((links for links, _ in row.links.values()), default=0)
 
 
@@ -79,15 +79,15 @@ EVERY = 10
 class Ranks(Ordering):
     """IR'(P), by sweeps now and then, and by the links found since (Cho 1998, section 2, 3).
 
-    A partition knows of a linking page only the links to its own hosts: its rank is passed on to these, and
-    that of one whose own host is elsewhere is what every page has.
+    A partition has only those links of a linking page that lead to its own hosts: its rank is passed on to
+    these. A linking page whose own host is elsewhere has the rank that every page has.
     """
 
     def __init__(self) -> None:
         self._ranks: dict[int, Rank[bytes]] = {}
 
     def open(self, shard: Rows) -> None:
-        """Take up the links of a partition."""
+        """Load the links of a partition."""
         rank = self._ranks[shard.partition] = Rank[bytes](every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
         for key, row in shard.scan(PARENT_PREFIX):
             if isinstance(row, ParentRow) and row.linked:
@@ -106,20 +106,19 @@ class Ranks(Ordering):
             self._ranks[shard.partition].crawled(Crawled(sighting.page, tuple(targets)))
 
     def sweep(self, shard: Rows) -> bool:
-        """Work out all ranks again if it is time, and return whether it was."""
+        """Recompute all ranks if due, and return whether they were."""
         return self._ranks[shard.partition].sweep()
 
     def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...] = ()) -> float:
-        """Return the rank of a page, 1 on the mean over all."""
+        """Return the rank of a page; the mean over all is 1."""
         return self._ranks[shard.partition].value(identifier(row.url))
 
 
 class SimilarityOrder(Ordering):
-    """IS(A, Q): A being the words of a page's URL and of the kept links to it (Cho 1998, sections 2, 1, and 4).
+    """IS(A, Q): A is the words of a page's URL and of the kept links to it (Cho 1998, sections 2, 1, and 4).
 
-    The idf of a word is one over the number of linking pages that have it among those of their words that are
-    used, of the pages that link into the partition. ``query`` is Q; without one it is what the candidate's
-    predicate is about.
+    The idf of a word is one over the number of pages that link into the partition and have it among their used
+    words. ``query`` is Q; without one it is the topic of the candidate's predicate.
     """
 
     def __init__(self, query: str) -> None:
@@ -150,7 +149,7 @@ class SimilarityOrder(Ordering):
         self._pages[shard.partition] += 1
 
     def sweep(self, shard: Rows) -> bool:
-        """Return whether the idf factors have moved since they last had."""
+        """Return whether the idf factors have moved since they last did."""
         pages = self._pages[shard.partition]
         if pages <= self._due[shard.partition]:
             return False
@@ -178,7 +177,7 @@ class WeightedOrder(Ordering):
         self._parts = tuple(parts)
 
     def open(self, shard: Rows) -> None:
-        """Take up a partition."""
+        """Open a partition."""
         for _, part in self._parts:
             part.open(shard)
 
@@ -193,8 +192,8 @@ class WeightedOrder(Ordering):
             part.absorb(shard, sighting)
 
     def sweep(self, shard: Rows) -> bool:
-        """Let each part do what is due; return whether any value may have changed."""
-        swept = [part.sweep(shard) for _, part in self._parts]  # each is asked, whatever the others say
+        """Sweep each part; return whether any value may have changed."""
+        swept = [part.sweep(shard) for _, part in self._parts]  # all must sweep: no short circuit
         return any(swept)
 
     def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
@@ -202,16 +201,16 @@ class WeightedOrder(Ordering):
         return sum(weight * part.value(shard, row, topic) for weight, part in self._parts)
 
 
-#: What puts a candidate before all that are not hot: no importance comes near it.
+#: What is added for a hot candidate: more than any importance.
 HOT = 1e6
 
 
 class HotOrder(WeightedOrder):
     """The hot queue before the others, both in the order of an importance (Cho 1998, Figures 4 and 5).
 
-    Hot is a candidate whose URL or an anchor of whose kept in-links has a word of ``query``, or else of its
-    predicate's topic, or that a page satisfying a predicate links to. Figure 5 goes two links further: what
-    links to a linking page is in another partition. A candidate may become hot at any time.
+    A candidate is hot if its URL or an anchor of its kept in-links has a word of ``query``, or else of its
+    predicate's topic, or if a page satisfying a predicate links to it. Figure 5 goes two links further; here
+    the pages that link to a linking page are in other partitions. A candidate may become hot at any time.
     """
 
     def __init__(self, query: str, importance: Ordering) -> None:

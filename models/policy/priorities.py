@@ -1,7 +1,7 @@
-"""A candidate's priority: by the policy, by the order of discovery, or by what a redirect handed on.
+"""A candidate's priority: by the policy, by the order of discovery, or inherited from a redirect.
 
-Links promise what was expected of a page when it was chosen, told of those who link to it: a row for each owner
-in each partition, so that a restart forgets nothing.
+What was expected of a page when it was chosen is a promise of the owners of the pages that link to it. Each
+owner has a row in each partition, so a restart forgets nothing.
 """
 
 import math
@@ -28,42 +28,42 @@ from scentline.models.url import host, owner
 
 
 class Scorer(Protocol):
-    """Knows what was learned of each predicate, and scores rows by it.
+    """Scores rows by what was learned of each predicate.
 
-    ``ledger`` has the counts: who changes them says so by `learn`, and by `forget` when slots were freed.
+    ``ledger`` has the counts: report their changes by `learn`, and freed slots by `forget`.
     """
 
     ledger: Ledger
 
     def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
-        """Start keeping what is known of a predicate, from what it tells on."""
+        """Start keeping the knowledge of a predicate, beginning with ``sought``."""
 
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
 
     def learn(self, slots: Slots) -> None:
-        """Note that the counts in some slots changed; a slot may be named twice."""
+        """Apply changed counts in some slots; a slot may occur twice."""
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
-        """Note that some features were forgotten: the slots that they were in may be others' soon."""
+        """Drop forgotten features, whose slots may soon be reused."""
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
-        """Apply what earlier crawls counted: by feature and predicate (pages, hits)."""
+        """Apply the counts of earlier crawls: (pages, hits) by feature and predicate."""
 
     def take(self, predicate: str, weighting: Weighting) -> None:
         """Absorb a predicate's combiner, where the policy has one."""
 
     def bring_up(self, shard: Rows, linking: Iterable[bytes], beside: Iterable[bytes] = ()) -> None:
-        """Note that verdicts of linking pages, by their identifiers, or of their targets came or grew.
+        """Apply new or extended verdicts on linking pages, by their identifiers, or on their targets.
 
-        So did verdicts on pages that users visited near those of ``beside``.
+        Verdicts on pages that users visited near those of ``beside`` are new or extended, too.
         """
 
     def forget_links(self) -> None:
-        """Keep nothing in memory of what rows say of links and neighbours: they may be others now."""
+        """Drop links and neighbours from memory: their rows may have changed."""
 
     def judged(self, predicate: str) -> int:
-        """Return the pages that were judged by a predicate, or the requests, as far as it is known here."""
+        """Return the number of pages judged by a predicate, or of requests, as far as known here."""
 
     def priorities(
         self, shard: Rows, rows: Sequence[PageRow], predicates: Collection[str]
@@ -71,14 +71,14 @@ class Scorer(Protocol):
         """Return each candidate's priorities, for these predicates at least; higher comes first."""
 
     def choose(self, shard: Rows, row: PageRow, predicate: str, explored: bool) -> Chances:
-        """Note in the row what a choice was made by; return what is expected of it, if the policy says so."""
+        """Record in the row what a choice was based on; return its chances, if the policy has any."""
 
     def forecasts(self, shard: Rows, rows: Sequence[PageRow], predicate: str) -> Sequence[Forecast]:
-        """Return what is expected of candidates by a predicate, and why; nothing is noted of it."""
+        """Return the chances of candidates for a predicate, and why; nothing is recorded."""
 
 
 class OrderedScorer(PaperScorer):
-    """Scores rows by an importance. Of a predicate it knows its topic, and how many pages it has judged."""
+    """Scores rows by an importance; keeps each predicate's topic and number of judged pages."""
 
     def __init__(self, settings: LearnSettings, ordering: Ordering) -> None:
         super().__init__(settings, Lessons())
@@ -103,9 +103,9 @@ def scorer(
     *,
     printed: bool = False,
 ) -> Scorer:
-    """Return what scores candidates by an ordering or, without one, under a policy.
+    """Return the scorer of an ordering or, without one, of a policy.
 
-    ``printed`` is for the paper's, ``table`` for the learned one.
+    ``printed`` applies to the paper's policies, ``table`` to the learned one.
     """
     if ordering is not None:
         return OrderedScorer(settings, ordering)
@@ -114,41 +114,41 @@ def scorer(
     return PaperScorer(settings, lessons(rule), printed=printed)
 
 
-#: Part of a promise that a redirect within a site breaks, whatever comes of it.
+#: Part of a promise that a redirect within a site breaks, whatever its target turns out to be.
 MOVED = 0.5
-#: Linking pages of a page whose owners answer for it.
+#: Linking pages of a page whose owners answer for it, at most.
 SOURCES = 8
-#: Linking pages whose owners are remembered: candidates are scored by the same ones again and again.
+#: Linking pages whose owners are cached: candidates are scored by the same ones again and again.
 REMEMBERED = 10_000
 
 
 class LinkPromises:
-    """Counts promises in rows, and keeps in memory what they come to over the partitions held."""
+    """Counts promises in rows, and keeps in memory their sums over the partitions held."""
 
     def __init__(self) -> None:
         self._promises = Promises()
         self._owners: dict[bytes, str] = {}
 
     def open(self, shard: Rows) -> None:
-        """Take up a partition's owners."""
+        """Load a partition's owners."""
         for _ in self.steps(shard):
             pass
 
     def steps(self, shard: Rows) -> Iterator[None]:
-        """Take up a partition's owners as `open` does, and yield after each."""
+        """Load a partition's owners as `open` does, and yield after each."""
         for key, row in shard.scan(OWNER_PREFIX):
             if isinstance(row, HostRow) and row.promises is not None:
                 self._promises.take_up(key[len(OWNER_PREFIX) :].decode(), row.promises)
             yield
 
     def close(self, held: Iterable[Rows]) -> None:
-        """Forget the owners of a partition that another worker has now; those ``held`` are taken up anew."""
+        """Forget the owners of a partition that another worker has now; reload those ``held``."""
         self._promises = Promises()
         for shard in held:
             self.open(shard)
 
     def ended(self, shard: Rows, row: PageRow, hit: bool, part: float = 1.0) -> None:
-        """Count what came of a page that the policy chose: a ``hit`` or not, and a ``part`` of its promise."""
+        """Count the outcome of a page that the policy chose: a ``hit`` or not, for ``part`` of its promise."""
         choice = row.choice
         if choice is None or choice.promised is None or row.seed:
             return
@@ -162,20 +162,20 @@ class LinkPromises:
             self._promises.ended(name, expected, hit)
 
     def judged(self, shard: Rows, row: PageRow) -> None:
-        """Count what came of a page that was judged."""
+        """Count the outcome of a judged page."""
         verdict = row.verdict or {}
         self.ended(shard, row, row.choice is not None and verdict.get(row.choice.predicate, False))
 
     def __bool__(self) -> bool:
-        """Return whether anybody may be believed less."""
+        """Return whether any owner may be believed less."""
         return bool(self._promises)
 
     def belief(self, shard: Rows, row: PageRow) -> float:
-        """Return how far those who link to a candidate are believed."""
+        """Return how far the owners of a candidate's linking pages are believed."""
         return self._promises.belief(self._sources(shard, row) if row.parents else (owner(host(row.url)),))
 
     def redirected(self, shard: Rows, row: PageRow, target: str) -> None:
-        """Count a redirect: to another owner it breaks the promise; a page that was moved costs a fetch."""
+        """Count a redirect: to another owner it breaks the promise, within a site `MOVED` of it."""
         self.ended(shard, row, hit=False, part=MOVED if owner(host(target)) == owner(host(row.url)) else 1.0)
 
     def _sources(self, shard: Rows, row: PageRow) -> Iterator[str]:
@@ -191,41 +191,41 @@ class LinkPromises:
         return found
 
 
-#: Where breadth-first puts URLs that no fetched page links to.
+#: The depth, under breadth-first, of URLs that no fetched page links to.
 UNLINKED_DEPTH = 1e9
-#: Policies whose priorities are those of the row, as it was offered last: nothing else changes them.
+#: Policies whose priorities depend on the row alone, as it was last offered.
 FIXED = ("breadth-first", "random")
 #: The priority of a candidate that can't be scored: it comes last.
 UNSCORED = -1e12
-#: That of a seed, where candidates are the paper's: no sum of logs comes near it.
+#: The priority of a seed, where candidates are the paper's: above any sum of logs.
 SEED = 1e9
 
 log = EventLog("frontier")
 
 
 class Priorities:
-    """Works out priorities; a higher one comes first."""
+    """Computes priorities; a higher one comes first."""
 
     def __init__(self, settings: FrontierSettings, scorer: Scorer) -> None:
         self._rule = settings.rule
-        #: Whether to score a candidate that is queued comes to what it came to before.
+        #: Whether scoring a queued candidate again gives the same priority.
         self.fixed = settings.rule in FIXED
         self._seeds_first = settings.candidates == "paper"
         #: Priorities that can be below the threshold are sums of logs, or a logit.
         self._learns = settings.learns
-        #: The least priority of a candidate that is kept, if there is one.
+        #: The least priority of a candidate that is kept, if any.
         self.least = settings.threshold if settings.learns else None
         self._scorer = scorer
-        #: How far those who link to a page are believed, where that is known.
+        #: How far the owners of linking pages are believed, if known.
         self.promises: LinkPromises | None = None
         #: Times that a candidate could not be scored.
         self.unscored = 0
 
     def of(self, shard: Rows, rows: Sequence[PageRow], predicates: Collection[str]) -> list[dict[str, float]]:
-        """Return candidates' priorities under the policy, at least what redirects to them handed on.
+        """Return candidates' priorities under the policy, at least those inherited from redirects to them.
 
-        Chance and breadth-first have none but order. Seeds come first where candidates are the paper's: at the
-        start they are all there is (Aggarwal 2004, Figure 1).
+        Random and breadth-first only order candidates. Seeds come first where candidates are the paper's: at
+        the start there are no others (Aggarwal 2004, Figure 1).
         """
         if self.fixed:
             return [dict.fromkeys(predicates, self._order(row)) for row in rows]
@@ -244,14 +244,14 @@ class Priorities:
     def _order(self, row: PageRow) -> float:
         if self._rule == "random":
             return 0.0
-        # What is known from the log alone is at no distance from the seeds: it comes last.
+        # A page known from the log alone has no distance from the seeds: it comes last.
         near = row.seed or row.links or row.inherited or row.found
         return -float(row.depth) if near else -UNLINKED_DEPTH
 
     def _scores(
         self, shard: Rows, rows: Sequence[PageRow], predicates: Collection[str]
     ) -> Sequence[Mapping[str, float]]:
-        """Return what the scorer says; where it fails, of each candidate by itself."""
+        """Return the scorer's priorities; where it fails, score each candidate by itself."""
         try:
             found = self._scorer.priorities(shard, rows, predicates)
         except Exception as error:
@@ -263,7 +263,7 @@ class Priorities:
         return found
 
     def choose(self, shard: Rows, row: PageRow, predicate: str, explored: bool) -> Chances:
-        """Note in the row what a choice was made by; return what is expected of it, if anything is."""
+        """Record in the row what a choice was based on; return its chances, if any."""
         try:
             return self._scorer.choose(shard, row, predicate, explored)
         except Exception as error:
@@ -271,7 +271,7 @@ class Priorities:
             return Chances()
 
     def _failed(self, row: PageRow, error: Exception) -> float:
-        """Count a candidate that can't be scored: what its rows hold is its own failure, and not the end."""
+        """Count a candidate that can't be scored: its rows fail that candidate alone."""
         if not quarantinable(error):
             raise error
         self.unscored += 1
@@ -279,17 +279,17 @@ class Priorities:
         return UNSCORED
 
     def worth(self, priority: float) -> float:
-        """Return the log of what a priority is worth beside others: that of the probability, if it is one.
+        """Return the log of what a priority is worth beside others: of the probability, if it has one.
 
-        Products of interest ratios are too high where they are high: candidates that are better than any page
-        are worth the same. Orders have no measure: any candidate is worth as much as any other.
+        High products of interest ratios are overestimates: candidates above the base rate are worth the same.
+        Orders have no scale: all candidates are worth the same.
         """
         if self._rule == "learned":
             return -math.log1p(math.exp(-priority)) if priority > -MOST_LOGIT else priority
         return min(0.0, priority) if self._learns else 0.0
 
     def chance(self, priority: float) -> float:
-        """Return the probability of a hit that a priority stands for: an upper bound, or 1 where it is none."""
+        """Return the probability of a hit that a priority stands for: an upper bound, or 1 if it has none."""
         return math.exp(self.worth(priority))
 
 

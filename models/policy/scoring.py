@@ -33,7 +33,7 @@ from scentline.models.url import identifier, tokens
 
 #: Pages whose words, and whose judged targets for a predicate, are kept in memory.
 CACHED_PAGES = 50_000
-#: Words that are kept in memory before those are forgotten that nothing is counted of.
+#: Words kept in memory before uncounted ones are forgotten.
 MOST_WORDS = 250_000
 NO_PLACES = np.zeros(0, np.intp)
 
@@ -41,7 +41,7 @@ NO_PLACES = np.zeros(0, np.intp)
 class Children(NamedTuple):
     """A linking page's judged targets for one predicate: all of them, and those that satisfy it.
 
-    ``verdicts`` were noted, or grew, when this was worked out.
+    ``verdicts`` is how many were noted or extended when this was computed.
     """
 
     verdicts: int
@@ -50,9 +50,9 @@ class Children(NamedTuple):
 
 
 class Known:
-    """What is kept in memory of one predicate: its weights, and of linking pages what scoring needs.
+    """A predicate in memory: its weights, and what scoring needs of linking pages.
 
-    ``naming`` is what candidates go by before there is a hit.
+    ``naming`` orders candidates before the first hit.
     """
 
     def __init__(self, weights: Weights, naming: Naming) -> None:
@@ -71,7 +71,7 @@ class Known:
         return len(visited), len(satisfying)
 
     def _judged(self, place: tuple[int, bytes], row: ChildrenRow) -> Children:
-        # Each partition hears of a verdict in its own time, so equal numbers need not be the same verdicts.
+        # A verdict reaches each partition in its own time, so equal numbers need not be the same verdicts.
         children = self._children.get(place)
         if children is None or children.verdicts != row.noted:
             name = self.weights.predicate
@@ -85,10 +85,10 @@ class Known:
 
 
 class PaperScorer:
-    """Scores rows by links, by what users did, or by both, as ``lessons`` says (Aggarwal 2004).
+    """Scores rows by links, by users, or by both, as ``lessons`` says (Aggarwal 2004).
 
-    While a predicate has no hit every ratio is 1: until then, unless ``printed``, its candidates go by how far
-    their URLs and links name its topic. ``drift`` is that of `models.policy.features.Significant`.
+    While a predicate has no hit every ratio is 1: until then, unless ``printed``, its candidates are ordered by
+    how far their URLs and links name its topic. ``drift`` is that of `models.policy.features.Significant`.
     """
 
     def __init__(
@@ -125,11 +125,11 @@ class PaperScorer:
         return self._known[predicate].weights
 
     def learn(self, slots: Slots) -> None:
-        """Note that the counts in some slots changed; predicates that were never added are left."""
+        """Apply changed counts in some slots; predicates never added are ignored."""
         self._learn(self._vocabulary.places_in(slots))
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
-        """Note that some features, in these slots, were forgotten."""
+        """Drop forgotten features, in these slots."""
         self._learn(self._vocabulary.forget(slots))
 
     def _learn(self, places: Numbers) -> None:
@@ -137,7 +137,7 @@ class PaperScorer:
             known.weights.learn(places)
 
     def inherit(self, prior: Mapping[str, Mapping[str, Weighed]]) -> None:
-        """Apply what earlier crawls counted: it is added to the counts."""
+        """Add the counts of earlier crawls."""
         self._prior.update(prior)
         for known in self._known.values():
             known.weights.inherit(prior)
@@ -150,13 +150,13 @@ class PaperScorer:
         self._known.pop(name, None)
 
     def bring_up(self, shard: Rows, linking: Iterable[bytes], beside: Iterable[bytes] = ()) -> None:
-        """Do nothing: rows are looked at when a candidate is scored."""
+        """Do nothing: rows are read when a candidate is scored."""
 
     def forget_links(self) -> None:
-        """Do nothing: what is kept of linking pages are their words, and siblings as rows number them."""
+        """Do nothing: only words of linking pages are kept, and siblings by their row's number of verdicts."""
 
     def judged(self, predicate: str) -> int:
-        """Return the pages that were judged by a predicate, as far as it is known here."""
+        """Return the number of pages judged by a predicate, as far as known here."""
         return self.ledger.get(BASE, predicate)[0]
 
     def priorities(
@@ -180,7 +180,7 @@ class PaperScorer:
     def _log_of_any(
         self, weights: Weights, kind: str, pages: Iterable[tuple[bytes, ParentRow | BesideRow]]
     ) -> float:
-        """Return the sum of the logs of the words of any of some pages."""
+        """Return the sum of the logs of the distinct words of some pages."""
         if len(self._pages) > CACHED_PAGES:
             self._pages.clear()
         groups = []
@@ -193,18 +193,18 @@ class PaperScorer:
         return weights.words.of_any(groups)
 
     def priority(self, shard: Rows, row: PageRow, predicate: str) -> float:
-        """Return the sum of the logs of the policy's interest ratios, or before any hit what words promise."""
+        """Return the sum of the logs of the policy's interest ratios, or `_by_words` before the first hit."""
         if not self._known[predicate].weights.base.hits:
             return self._by_words(shard, row, predicate)
         total = self._by_links(shard, row, predicate) if self._lessons.links else 0.0
         return total + (self._by_users(shard, row, predicate) if self._lessons.users else 0.0)
 
     def choose(self, shard: Rows, row: PageRow, predicate: str, explored: bool) -> Chances:
-        """Return what is expected of a page that is chosen: the paper's ratios tell no probability."""
+        """Return unknown chances: the paper's ratios give no probability."""
         return Chances()
 
     def forecasts(self, shard: Rows, rows: Sequence[PageRow], predicate: str) -> list[Forecast]:
-        """Return what each feature adds to candidates' priorities; users are not told apart."""
+        """Return what each feature adds to candidates' priorities; users are summed."""
         return [Forecast(adds=self._adds(shard, row, predicate)) for row in rows]
 
     def contributions(self, shard: Rows, row: PageRow, predicate: str) -> list[Contribution]:
@@ -250,7 +250,7 @@ class PaperScorer:
         )
 
     def _by_users(self, shard: Rows, row: PageRow, predicate: str) -> float:
-        """Return log I^C (equation 14); a page that the log does not know has the factor 1."""
+        """Return log I^C (equation 14); a page that is not in the log has the factor 1."""
         if not row.visits:
             return 0.0
         known = self._known[predicate]
@@ -263,7 +263,7 @@ class PaperScorer:
         )
 
     def evidence(self, shard: Rows, row: PageRow, predicate: str) -> Evidence:
-        """Return what the links say of a candidate, whole: what an explanation starts from."""
+        """Return the full link evidence of a candidate, for an explanation."""
         parents = linking_pages(shard, row)
         v, s = self._known[predicate].siblings(shard, row.parents)
         k, m = row.links.get(predicate, (0, 0))
@@ -272,7 +272,7 @@ class PaperScorer:
 
 
 def crowd_of(shard: Rows, row: PageRow, predicate: str) -> CrowdEvidence:
-    """Return what users say of a page, whole; of a signature what the policy tells of words."""
+    """Return the full user evidence of a page, with the words of its signature."""
     if not row.visits:
         return CrowdEvidence()
     near = pages_beside(shard, row)
@@ -291,11 +291,11 @@ def pages_beside(shard: Rows, row: PageRow) -> dict[bytes, BesideRow]:
 
 
 def signers(row: PageRow, near: Iterable[bytes]) -> list[bytes]:
-    """Return the pages whose words are a page's signature, of the judged ones ``near`` it."""
+    """Return the judged pages ``near`` a page whose words are its signature."""
     return kept(near, identifier(row.url), SIGNERS)
 
 
 def linking_pages(shard: Rows, row: PageRow) -> list[tuple[bytes, ParentRow]]:
-    """Return the linking pages kept of a page, by identifier."""
+    """Return the kept linking pages of a page, with their identifiers."""
     found = ((page, shard.get(PARENT_PREFIX + page)) for page in row.parents)
     return [(page, parent) for page, parent in found if isinstance(parent, ParentRow)]

@@ -40,11 +40,11 @@ from scentline.models.policy.vocabulary import WORDS, LogRatios
 from scentline.models.policy.weights import SAMPLES, Weights, region_cells, weights_of
 from scentline.models.settings import LearnSettings
 
-#: Features of a kind that can be looked at, those that speak most; and features that are looked through for
-#: them, where no array has the kind by itself.
+#: Strongest features of a kind that are returned, and features searched for them where no array has the kind
+#: by itself.
 MOST_SPEAKING, LOOKED_AT = 200, 20_000
 
-#: The kinds of features that are shown, by their names for people.
+#: The kinds of features that are shown, by display name.
 KINDS: dict[str, str] = {
     "page words": PAGE_WORD,
     "link words": ANCHOR,
@@ -61,8 +61,8 @@ KINDS: dict[str, str] = {
 class Speaking(msgspec.Struct, frozen=True):
     """A feature that speaks for a predicate or against it: its judged pages, and the hits among them.
 
-    ``weight`` is the log of its ratio, by the learned policy shrunk; ``significance`` is the paper's, in
-    deviations, None by the learned policy.
+    ``weight`` is the log of its ratio, shrunk under the learned policy; ``significance`` is the paper's, in
+    deviations, None under the learned policy.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Weight(msgspec.Struct, frozen=True):
 class Features(msgspec.Struct, frozen=True):
     """What was learned of a predicate from ``judged`` pages, or requests: the ``weights`` of its combiner.
 
-    ``ratios`` are what links and visits say by the paper's, ``speaking`` the features of a kind that do most.
+    ``ratios`` are the paper's, of links and visits; ``speaking`` are the strongest features of a kind.
     """
 
     judged: int

@@ -14,7 +14,7 @@ from scentline.models.policy.features import Shrunk, Significant
 Numbers = npt.NDArray[np.intp]
 Vector = npt.NDArray[np.float64]
 
-#: The kinds of words that the learned policy tells apart, and what their features begin with.
+#: The kinds of words of the learned policy, and the prefixes of their features.
 KINDS = 5
 PAGE, ANCHOR, CONTEXT, HEADING, URL = range(KINDS)
 WORDS = {
@@ -26,9 +26,9 @@ WORDS = {
 }
 
 
-#: Letters that a root has at least: shorter ones, as of "sea" and "war", are parts of too much.
+#: Letters that a root has at least: shorter ones, as of "sea" and "war", are parts of too many words.
 LEAST = 5
-#: Endings that are taken off a word, the first that leaves so many letters.
+#: Endings that are stripped from a word: the first that leaves so many letters.
 _ENDINGS = (
     "ization", "ations", "ation", "ional", "ities", "ings", "ions", "ing", "ion", "ity", "ors", "ers", "or",
     "er", "ed", "es", "al", "ly", "s", "e", "y", "x",
@@ -48,7 +48,7 @@ def root(word: str) -> str:
 
 
 def roots(topic: Sequence[str]) -> frozenset[str]:
-    """Return the roots of a topic's words, and of each two that follow each other, written as one.
+    """Return the roots of a topic's words, and of each two successive ones written as one.
 
     >>> sorted(roots(("time", "zone", "password")))
     ['password', 'timezon', 'zonepassword']
@@ -58,22 +58,22 @@ def roots(topic: Sequence[str]) -> frozenset[str]:
 
 
 class Roots:
-    """Roots that are looked for in words, whatever stands on either side of them."""
+    """Roots to find anywhere in words."""
 
     def __init__(self) -> None:
         self._told: dict[str, list[list[int]]] = {}
         self._sizes: tuple[int, ...] = ()
 
     def add(self, sought: Iterable[str], met: list[int]) -> None:
-        """Have the numbers of words with one of some roots added to ``met``; a word may be there twice."""
+        """Have the numbers of words with any of these roots added to ``met``; one may occur there twice."""
         for each in sought:
             self._told.setdefault(each, []).append(met)
         self._sizes = tuple({len(each) for each in self._told})
 
     def meet(self, word: str, number: int) -> None:
-        """Tell of a word.
+        """Match a new word with the roots.
 
-        Its parts are looked up, so that the time it takes depends on the word, not on how many roots there are.
+        Its parts are looked up, so the time depends on the word, not on the number of roots.
         """
         for size in self._sizes:
             for start in range(len(word) - size + 1):
@@ -81,14 +81,14 @@ class Roots:
                     met.append(number)
 
 
-#: A word that has no slot, and a slot without a word; a slot that was not looked at.
+#: A word without a slot, and a slot without a word; a slot not examined yet.
 _NONE, _UNSEEN = -1, -2
-#: Words that there is room for at first.
+#: Initial room for words.
 ROOM = 1024
 
 
 class _Known(dict[str, int]):
-    """The numbers of words: one not met before has the next, and is looked at for ``roots``."""
+    """The numbers of words: a new word gets the next one, and is matched with ``roots``."""
 
     def __init__(self, roots: Roots, words: Iterable[tuple[str, int]] = ()) -> None:
         super().__init__(words)
@@ -103,9 +103,9 @@ class _Known(dict[str, int]):
 class Vocabulary:
     """The numbers of words, shared by the tables of all predicates, and where a ``ledger`` counts them.
 
-    A *place* is that of a word of one of ``kinds`` in arrays over all words: its number times the kinds, plus
-    the kind. A *slot* is that of its counts. Words have places from when they are first met, and slots as long
-    as the ledger counts them.
+    A *place* is the index of a word of one of ``kinds`` in arrays over all words: its number times the number
+    of kinds, plus the kind. A *slot* is the index of its counts. A word has places from its first occurrence,
+    and slots as long as the ledger counts it.
     """
 
     def __init__(self, ledger: Ledger, kinds: Mapping[str, int] = WORDS) -> None:
@@ -117,11 +117,11 @@ class Vocabulary:
 
     @property
     def places(self) -> int:
-        """Places that arrays over all words need."""
+        """The number of places in arrays over all words."""
         return len(self.kinds) * len(self._known)
 
     def __len__(self) -> int:
-        """Return the words that were met."""
+        """Return the number of known words."""
         return len(self._known)
 
     def words(self, words: Iterable[str]) -> Numbers:
@@ -129,17 +129,17 @@ class Vocabulary:
         return np.fromiter(map(self._known.__getitem__, words), np.int32)
 
     def numbers(self, words: Iterable[str], kind: int = PAGE) -> list[int]:
-        """Return the places of words of a kind, new ones for words not met before."""
+        """Return the places of words of a kind; unknown words get new ones."""
         kinds = len(self.kinds)
         return [number * kinds + kind for number in map(self._known.__getitem__, words)]
 
     def known(self, words: Iterable[str], kind: int) -> Numbers:
-        """Return the places of those of some words that were met before."""
+        """Return the places of those of some words that are known."""
         found = [number for word in words if (number := self._known.get(word)) is not None]
         return np.array(found, np.intp) * len(self.kinds) + kind
 
     def places_in(self, slots: Numbers) -> Numbers:
-        """Return the places of the words that are counted in some slots."""
+        """Return the places of the words counted in some slots."""
         self._places = longer(self._places, self.ledger.size, _UNSEEN)
         unseen = slots[self._places[slots] == _UNSEEN]
         if len(unseen):
@@ -148,31 +148,31 @@ class Vocabulary:
         return places[places >= 0]
 
     def no_words(self, slots: Numbers) -> Numbers:
-        """Return those of some slots, which were looked at, that count what is no word."""
+        """Return those of some slots, examined before, that count something other than a word."""
         found: Numbers = slots[self._places[slots] == _NONE]
         return found
 
     def counted(self) -> Numbers:
-        """Return the places of all words that are counted."""
+        """Return the places of all counted words."""
         places = self._places[: self.ledger.size]
         return places[places >= 0]
 
     def slots(self, places: Numbers) -> Numbers:
-        """Return the slots that words are counted in, below zero where they are not counted."""
+        """Return the slots of words, below zero where they are not counted."""
         self._slots = longer(self._slots, self.places, _NONE)
         return self._slots[places]
 
     def forget(self, slots: Numbers) -> Numbers:
-        """Note that what some slots counted is forgotten; return the places of the words among it."""
+        """Forget what some slots counted; return the places of the words among it."""
         places = self.places_in(slots)
         self._slots[places] = _NONE
         self._places[slots] = _UNSEEN
         return places
 
     def compact(self, kept: Numbers) -> Numbers:
-        """Forget the words that are neither counted nor in ``kept`` places: the others are numbered anew.
+        """Forget the words that are neither counted nor in ``kept`` places, and renumber the others.
 
-        Returns the earlier places of all that is left, in the order of their places now.
+        Returns the old places of all that is left, in the order of their new ones.
         """
         kinds = len(self.kinds)
         left = distinct(np.concatenate((self.counted(), kept)) // kinds)
@@ -186,7 +186,7 @@ class Vocabulary:
         return before
 
     def watch(self, roots: Iterable[str], met: list[int]) -> None:
-        """Have the numbers of words that contain one of ``roots`` added to ``met``, now and as they are met."""
+        """Have the numbers of words that contain any of ``roots`` added to ``met``, known now or later."""
         found = tuple(roots)
         met += [number for word, number in self._known.items() if any(root in word for root in found)]
         self._known.roots.add(found, met)
@@ -214,8 +214,8 @@ RuleT = TypeVar("RuleT", Shrunk, Significant)
 class LogRatios(Generic[RuleT]):
     """The log ratios of a predicate's words of all kinds, by one ``rule``, in an array by place.
 
-    A ratio is taken when its counts change, as `take` is told. Each move of the base rate changes others: all
-    that it moves are taken anew by `rebase`, once it has moved far enough since they last were.
+    `take` recomputes ratios whose counts have changed. Each move of the base rate changes others: `rebase`
+    recomputes all of them, once it has moved far enough since the last time.
 
     >>> vocabulary = Vocabulary(Ledger())
     >>> lifts = LogRatios(vocabulary, "sports", Shrunk())
@@ -237,7 +237,7 @@ class LogRatios(Generic[RuleT]):
         self._started: Vector = np.zeros(0)
         self._earlier: Vector = np.zeros((2, 0))
         self._beside: Numbers = np.zeros(0, np.intp)
-        # The words with a root of the predicate's that no pages were given yet.
+        # The words with a root of the predicate that have not been given pages yet.
         self._akin: list[int] = []
 
     @property
@@ -257,13 +257,13 @@ class LogRatios(Generic[RuleT]):
         """Return the sum of the ratios of all words in any of the groups, each once."""
         weights = self.weights
         places = np.concatenate(groups) if groups else np.zeros(0, np.intp)
-        # Of the paper's most are 0. Not a product of vectors: BLAS threads would wait for each other.
+        # Most of the paper's are 0. Not a product of vectors: BLAS threads would wait for each other.
         return float(weights.take(distinct(places[weights.take(places) != 0])).sum())
 
     def counts(self, places: Numbers) -> tuple[Vector, Vector]:
-        """Return the pages and hits behind words in some places."""
+        """Return the pages and hits of words in some places, with started and inherited ones."""
         slots = self.vocabulary.slots(places)
-        # What was forgotten may be taken back: no count below zero is a logarithm's.
+        # A forgotten word that is subtracted later leaves negative counts, without a logarithm.
         counts = self._ledger.counts_of(self._predicate)
         pages, hits = (np.where(slots < 0, 0.0, np.maximum(each[slots], 0)) for each in counts)
         if len(self._started):
@@ -276,13 +276,13 @@ class LogRatios(Generic[RuleT]):
         return pages, hits
 
     def take(self, places: Numbers) -> None:
-        """Take the ratios in distinct places: counts have changed there."""
+        """Recompute the ratios in distinct places, where counts have changed."""
         if len(places):
             kinds = places % len(self.vocabulary.kinds)
             self.weights[places] = self.rule.logs(*self.counts(places), kinds)
 
     def rebase(self, rule: RuleT) -> None:
-        """Take all ratios that another base rate moves anew, once it has moved far enough."""
+        """Recompute all ratios that a new base rate moves, once it has moved far enough."""
         if rule.moved(self.rule):
             self.rule = rule
             counted = self.vocabulary.counted() if rule.moves_all else self._hit()
@@ -295,13 +295,13 @@ class LogRatios(Generic[RuleT]):
     # beside what is counted
 
     def start(self, word: str, hits: float) -> None:
-        """Take a word to have ``hits`` pages of every kind behind it, all hits, beside what is counted."""
+        """Give a word ``hits`` pages of every kind, all hits, beside its counts."""
         places = np.array(self.vocabulary.numbers((word,)), np.intp) + np.arange(len(self.vocabulary.kinds))
         self._begin(places, hits)
         self._beside = distinct(np.concatenate((self._beside, places)))
 
     def watch(self, roots: Iterable[str]) -> None:
-        """Take all words that contain one of ``roots``, when met, to have `AKIN_PAGES` behind them."""
+        """Give words that contain any of ``roots``, known now or later, `AKIN_PAGES` beside their counts."""
         self.vocabulary.watch(roots, self._akin)
 
     def _start_akin(self) -> None:
@@ -311,13 +311,13 @@ class LogRatios(Generic[RuleT]):
         self._begin((numbers[:, None] * kinds + np.arange(kinds)).ravel(), AKIN_PAGES)
 
     def _begin(self, places: Numbers, hits: float) -> None:
-        """Have at least ``hits`` pages, all hits, behind the words in distinct places."""
+        """Give the words in distinct places at least ``hits`` pages, all hits, beside their counts."""
         self._started = self._for_all(self._started)
         self._started[places] = np.maximum(self._started[places], hits)
         self.take(places)
 
     def inherit(self, counted: Iterable[tuple[str, float, float]]) -> None:
-        """Set (feature, pages, hits) of an earlier crawl: they count beside what is counted now."""
+        """Set (feature, pages, hits) of an earlier crawl, which are added to the counts."""
         found = [
             (self.vocabulary.numbers((name[2:],), self.vocabulary.kinds[name[:2]])[0], *cell)
             for name, *cell in counted
@@ -333,16 +333,16 @@ class LogRatios(Generic[RuleT]):
 
     @property
     def beside(self) -> Numbers:
-        """The places of words that are kept though nothing is counted of them: started, or inherited.
+        """The places of words that are kept without counts: started, or inherited.
 
-        Words with a root of the predicate's are not: there is no end of them, and meeting them tells again.
+        Words with a root of the predicate are not: they are unbounded, and are matched again when they recur.
         """
         if self._akin:
             self._start_akin()
         return self._beside
 
     def renumber(self, before: Numbers) -> None:
-        """Note that words have other places: what lay in these now lies in the first, in their order."""
+        """Apply new places of words: what lay in the places ``before`` now lies in the first, in order."""
         most = int(before.max(initial=-1)) + 1
         self._weights, self._started, self._earlier = (
             longer(each, most)[..., before] if each.size else each

@@ -1,6 +1,6 @@
-"""What the paper's policies know of one predicate, and what each feature adds to a candidate's priority.
+"""The paper's weights of one predicate, and what each feature adds to a candidate's priority.
 
-By links and by users (Aggarwal 2004, section 3, and equation 14).
+They are those of links and of users (Aggarwal 2004, section 3, and equation 14).
 """
 
 import math
@@ -41,10 +41,10 @@ SAMPLES: Mapping[str, Sample] = {WORD: "hits", TOKEN: "hits", SIGNATURE: "pages"
 
 
 class Weights:
-    """What the paper's policies know of one predicate: ``words`` are the logs of significant ratios.
+    """The paper's weights of one predicate: ``words`` are the logs of significant ratios.
 
-    The counts are those of the vocabulary's ledger; who changes them says so by `learn`. Where the base has
-    moved by more than ``drift``, the ratios of words, tokens and users are taken anew at their next use.
+    The counts are in the vocabulary's ledger; report their changes by `learn`. Once the base has moved by more
+    than ``drift``, the ratios of words, tokens and users are recomputed at their next use.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class Weights:
         return self._words
 
     def learn(self, places: Numbers) -> None:
-        """Note that counts have changed, among them those of words in distinct ``places``."""
+        """Apply changed counts, among them those of words in distinct ``places``."""
         self._words.take(places)
         satisfying, failing, near, base = map(self.cell, self._alone)
         self.links, self.region, self.base = LinkTable(satisfying, failing), near, Base(*base)
         self._stale = True
 
     def inherit(self, counted: Mapping[str, Mapping[str, Weighed]]) -> None:
-        """Add what earlier crawls counted, by feature and predicate, in whole pages."""
+        """Add the counts of earlier crawls, by feature and predicate, in whole pages."""
         self._earlier |= {
             feature: whole(*cells[self.predicate])
             for feature, cells in counted.items()
@@ -94,16 +94,16 @@ class Weights:
         self.learn(np.zeros(0, np.intp))
 
     def renumber(self, before: Numbers) -> None:
-        """Note that words have other places, as `models.policy.vocabulary.LogRatios.renumber` says."""
+        """Apply new places of words, as `models.policy.vocabulary.LogRatios.renumber` does."""
         self._words.renumber(before)
 
     @property
     def beside(self) -> Numbers:
-        """The places of words that are kept though nothing is counted of them."""
+        """The places of words that are kept without counts."""
         return self._words.beside
 
     def cell(self, feature: str) -> Cell:
-        """Return the pages and hits of a feature; what is taken back of what was forgotten leaves none."""
+        """Return the pages and hits of a feature; negative counts, of a forgotten one, are 0."""
         pages, hits = self.ledger.get(feature, self.predicate)
         more, more_hits = self._earlier.get(feature, (0, 0))
         return max(0, pages) + more, max(0, hits) + more_hits
@@ -123,7 +123,7 @@ def weights_of(
     t: float = 2.0,
     denominator: Denominator = "binomial",
 ) -> Weights:
-    """Return the weights of a few features, exact, from the ledger of a crawl that keeps none."""
+    """Return exact weights of a few features, from the ledger of a crawl that keeps none."""
     few = Ledger()
     names = [name for name in dict.fromkeys(features) if name in ledger]
     slots = few.slots_of(names)
@@ -134,11 +134,11 @@ def weights_of(
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What links say of a candidate for one predicate."""
+    """The link evidence of a candidate for one predicate."""
 
     #: The word sets of its kept in-linking pages.
     parents: tuple[frozenset[str], ...] = ()
-    #: Those of its URL.
+    #: The tokens of its URL.
     tokens: frozenset[str] = frozenset()
     #: Its judged in-linking pages, and those of them that satisfy the predicate.
     k: int = 0
@@ -149,10 +149,10 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class CrowdEvidence(msgspec.Struct, frozen=True):
-    """What a log says of a candidate for one predicate."""
+    """The log's evidence of a candidate for one predicate."""
 
     visitors: tuple[str, ...] = ()
-    #: Those of its signature.
+    #: The words of its signature.
     words: frozenset[str] = frozenset()
     #: Whether it lies in the predicate's region of temporal locality; None without an access to it.
     within: bool | None = None
@@ -190,7 +190,7 @@ def ordered(found: Iterable[Contribution]) -> list[Contribution]:
 
 
 def events(weights: Weights, kind: str, names: Iterable[str]) -> Iterator[Contribution]:
-    """Yield what the known ones of some features of a kind add."""
+    """Yield what each known feature of a kind adds."""
     words = weights.words
     base = words.rule.base
     for name in names:
@@ -225,7 +225,7 @@ def _siblings(evidence: Evidence, weights: Weights) -> Iterator[Contribution]:
 def crowd_contributions(evidence: CrowdEvidence, weights: Weights) -> Iterator[Contribution]:
     """Yield what each known feature of log I^C (Aggarwal 2004, equation 14) adds; users by their pseudonyms.
 
-    Of a page of the log there are both ratios of the region, f1 / P(U) and f2 / P(U): one of them adds.
+    A page of the log has both ratios of the region, f1 / P(U) and f2 / P(U): one of them adds.
     """
     yield from events(weights, USER, evidence.visitors)
     yield from events(weights, SIGNATURE, evidence.words)
@@ -241,7 +241,7 @@ def crowd_contributions(evidence: CrowdEvidence, weights: Weights) -> Iterator[C
 def region_cells(weights: Weights) -> dict[bool, tuple[int, int]]:
     """Return the judged pages and hits in the region of temporal locality (12), and outside (13).
 
-    Nothing where there is no rate to compare with.
+    Empty if there is no rate to compare with.
     """
     base, (pages, hits) = weights.base, weights.region
     if not base.informative:
