@@ -1,1 +1,1 @@
-"""Fetching: asking the web for pages, politely, and what came of it."""
+"""Fetching pages from the web, politely, and their results."""

@@ -2,11 +2,11 @@
 
 Reads `fetches`; keeps no state; writes pages to `pages`, and to `sightings` every other result, what sitemaps
 and feeds list, and robots.txt files. An order is acknowledged once its result is in the log. Those in flight
-when a worker died come again, each carried out alone, for any may have killed it; and every host counts as just
+when a worker died come again, each executed alone, since any may have killed it; and every host counts as just
 requested then.
 
-A robots.txt goes to `sightings` as soon as it is read: the frontier keeps it. An order for a site of which the
-frontier knows more than this worker, as after a restart, is put off until an order brings the robots.txt.
+A robots.txt goes to `sightings` as soon as it is read: the frontier keeps it. If the frontier knows more of a
+site than this worker, as after a restart, its orders are put off until one brings the robots.txt.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ def noted(url: str, partition: int) -> Place:
 
 
 class _Given(NamedTuple):
-    """A message of `fetches`: its place, its order or why it is none, and the place of its attempts."""
+    """A message of `fetches`: its place, its order or the error, and the place of its attempts."""
 
     place: Place
     value: bytes
@@ -117,7 +117,7 @@ class FetchAgent:
             slots = self._runtime.settings.fetch.connections if alone else 1
             for _ in range(slots):
                 await self._slots.acquire()
-            answer = self._runtime.spawn(self._answer(event, given))  # it gives one slot back
+            answer = self._runtime.spawn(self._answer(event, given))  # it releases one slot
             if alone:
                 await asyncio.wait([answer])
                 for _ in range(slots - 1):
@@ -143,7 +143,7 @@ class FetchAgent:
             self._slots.release()
 
     async def _messages(self, given: _Given) -> list[Message]:
-        """Carry an order out; one that raises, or that processes died with, is quarantined."""
+        """Execute an order; quarantine one that raises, or that processes died with."""
         order, runtime = given.order, self._runtime
         if isinstance(order, RecordError):
             outbox = Outbox("")
@@ -191,7 +191,7 @@ class FetchAgent:
         return ended
 
     def _messages_of(self, order: FetchOrder, ended: Ended) -> list[Message]:
-        """Tell the judge of a page, the frontier of another result, and both that a kept page is as it was."""
+        """Return a page for the judge, another result for the frontier, an unchanged kept page for both."""
         now, revisit = self._runtime.clock(), order.revisit
         if isinstance(order.robots, RobotsTxt):  # the judge has no use for it
             order = msgspec.structs.replace(order, robots=order.robots.until)
@@ -223,7 +223,7 @@ class FetchAgent:
     async def _publish_robots(self, read: RobotsTxt) -> None:
         """Publish a robots.txt, and return once it is in the log."""
         send = self._runtime.bus.send_all([self._pack(host(read.url), [read])])
-        await asyncio.wait([self._runtime.spawn(send)])  # an error is the program's end, and not the page's
+        await asyncio.wait([self._runtime.spawn(send)])  # an error ends the program, not the fetch
 
     def _pack(self, name: str, facts: Sequence[Fact]) -> Message:
         pack: Pack[Fact] = Pack(facts=[(0, index, fact) for index, fact in enumerate(facts)])
@@ -231,7 +231,7 @@ class FetchAgent:
 
 
 def page_of(order: FetchOrder, ended: Ended, now: float) -> FetchedPage:
-    """Return a page as the judge gets it, to judge or, if it has not changed, to keep."""
+    """Return a page for the judge, to judge or, if it has not changed, to keep."""
     page = ended.result
     if isinstance(page, Body):
         return FetchedPage(

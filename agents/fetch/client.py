@@ -32,14 +32,14 @@ from scentline.models.records import RobotsTxt, Version
 from scentline.models.settings import FetchSettings, RevisitSettings
 from scentline.models.url import canonical, host
 
-READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})  #: What is read as a page.
+READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})  #: Media types read as pages.
 #: Headers that later steps read, and how many characters of each are kept.
 KEPT = ("content-type", "content-language", "etag", "last-modified", "link", "x-robots-tag")
 KEPT_LENGTH = 1000
 
 _MOVED, _PERMANENT = frozenset({300, 301, 302, 303, 307, 308}), frozenset({301, 308})
-# Of the statuses below 500, those that say nothing about the page: a proxy that wants to know who asks, a
-# slow request, a request too early, too many requests.
+# The statuses below 500 that say nothing about the page: proxy authentication required, request timeout, too
+# early, too many requests.
 _PASSING = frozenset({407, 408, 425, 429})
 _NOT_A_TYPE = re.compile(r"[^a-z0-9.+/-]")
 _MOST_DELAYS = 100_000  # Hosts whose delays are remembered.
@@ -48,7 +48,7 @@ _MOST_DELAYS = 100_000  # Hosts whose delays are remembered.
 class Client:
     """Fetches pages over one pool of connections, as an asynchronous context manager.
 
-    ``clock`` returns seconds since the epoch. ``revisit`` says when pages are visited again, if they are.
+    ``clock`` returns seconds since the epoch. ``revisit`` sets when pages are revisited, if they are.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class Client:
     ) -> Ended:
         """Fetch the canonical ``url``; nothing that a server does raises.
 
-        Of a page with a ``known`` version only another one is requested. ``delay`` is the seconds between two
-        requests to its host, if more than in the settings, ``robots`` its robots.txt, if unknown here. It takes
+        With a ``known`` version the request is conditional. ``delay`` is the seconds between two requests to
+        the host, if more than in the settings, ``robots`` its robots.txt, if unknown here. A fetch takes
         ``settings.timeout_seconds`` at most, as much for robots.txt, and some for a look-up and a short delay.
         """
         with Held(self.servers, max(self._settings.delay_seconds, delay)) as held:
@@ -90,7 +90,7 @@ class Client:
                 ended = error.ended
             except TooEarlyError as error:
                 ended = Ended(Early(error.seconds))
-            except Exception as error:  # a bug, here or in a library: this page's end, not the crawl's
+            except Exception as error:  # a bug, here or in a library: it ends this fetch, not the crawl
                 ended = unexpected("page", url, error).ended
         elapsed = 0.0 if held.asked is None else time.perf_counter() - held.asked
         server = "" if self._settings.proxy else held.server
@@ -148,7 +148,7 @@ class Client:
         return Body(status, kept, content, nofollow="nofollow" in asks)
 
     async def _robots_txt(self, url: str, known: Version | None) -> Answer:
-        # The fetch has taken the server, or has no delay; the steps of a redirect must not take for ever.
+        # The fetch holds the server, or has no delay; the steps of a redirect must not take for ever.
         delay = min(self._settings.delay_seconds, PATIENCE_SECONDS)
         if delay:
             await self.servers.start(await self._addresses(url), delay)
@@ -186,7 +186,7 @@ class Client:
 
 
 def fields(response: httpx.Response) -> dict[str, str]:
-    """Return a response's headers, their names in lower case; the values of several of a name are joined."""
+    """Return a response's headers by name in lower case; the values of a repeated name are joined."""
     found: dict[str, str] = {}
     for name, value in response.headers.raw:
         key, text = name.decode("latin-1").lower(), _decoded(value)
@@ -195,7 +195,7 @@ def fields(response: httpx.Response) -> dict[str, str]:
 
 
 def _decoded(value: bytes) -> str:
-    # A header has no encoding (RFC 9110, 5.5). What is no UTF-8 is one byte a character, which never fails.
+    # A header has no encoding (RFC 9110, 5.5). Latin-1 never fails.
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -203,8 +203,8 @@ def _decoded(value: bytes) -> str:
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Return the media type of a response, empty where it says none."""
-    # Of several, the last, as browsers have it (MIME Sniffing standard, 4.4).
+    """Return the media type of a response, empty if it names none."""
+    # The last of several, as in browsers (MIME Sniffing standard, 4.4).
     return headers.get("content-type", "").rpartition(",")[2].partition(";")[0].strip().lower()
 
 
@@ -215,6 +215,6 @@ def check(status: int, headers: Mapping[str, str], now: float) -> None:
     if status != 200:
         raise FetchError("gone", "no content" if status == 204 else f"status {status}")
     kind = media_type(headers)
-    # What is no media type at all says nothing; the bytes will.
+    # An invalid media type says nothing; the bytes will.
     if "/" in kind and kind not in READABLE:
         raise FetchError("unfit", f"content type {_NOT_A_TYPE.sub('', kind)[:60]}")

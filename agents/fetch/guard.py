@@ -1,4 +1,4 @@
-"""Which hosts, ports and addresses may be asked: the open internet's, less and more as the operator has it."""
+"""Which hosts, ports and addresses may be requested: the open internet's, less or more by the settings."""
 
 import re
 import socket
@@ -35,18 +35,18 @@ BAD_PORTS = frozenset({
     1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 })  # fmt: skip
 
-# Names that belong to nobody (RFC 2606, RFC 6761): nobody can be reached there.
+# Reserved names (RFC 2606, RFC 6761): no contact can be reached there.
 _NOBODY = re.compile(r"(?:.*\.)?(?:example(?:\.(?:com|net|org))?|test|invalid|localhost)\.?")
 _CONTACT = re.compile(r"(?:https?://|[^\s@<>()]+@)([A-Za-z0-9](?:[A-Za-z0-9-]*\.)+[A-Za-z0-9-]+)")
 
-# The host whose connection is being made: a name that is allowed may lead to any address.
+# The host being connected to: a name that is allowed may resolve to any address.
 connecting: ContextVar[str] = ContextVar("connecting", default="")
 
 
 class ForbiddenAddressError(ScentlineError, OSError):
-    """A connection to an address that may not be asked.
+    """A connection to a forbidden address.
 
-    Its text is the same for all: where each of a host's addresses is forbidden, aiohttp raises this very error.
+    Its text is the same for all: if each of a host's addresses is forbidden, aiohttp raises this very error.
     """
 
     explains_itself = False
@@ -95,16 +95,16 @@ class _Hosts:
                 self.names.add(hostname(host_of(canonical(f"http://{entry}/") or f"http://{entry}/")))
 
     def have(self, *addresses: Address) -> bool:
-        """Return whether any of some addresses is of them."""
+        """Return whether any of the addresses is in the networks."""
         return any(address in network for network in self._networks for address in addresses)
 
 
 class Guard:
-    """Judges what is asked, and addresses before a connection is made to them.
+    """Checks requests, and addresses before a connection is made to them.
 
-    ``allow`` holds host names, addresses and networks that may be asked although they are not global, ``deny``
-    those that may never be, whatever else is said: a host name with all names below it, an address also inside
-    an IPv6 address. ``ports`` are the ports that may be asked; where there are none, all but `BAD_PORTS`.
+    ``allow`` holds host names, addresses and networks that may be requested although they are not global,
+    ``deny`` those that never may, whatever else applies: a host name with all names below it, an address also
+    inside an IPv6 address. ``ports`` are the allowed ports; if empty, all but `BAD_PORTS`.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Guard:
         self._ports = frozenset(ports)
 
     def allows_address(self, address: Address) -> bool:
-        """Return whether an address may be asked, whatever name led to it."""
+        """Return whether an address may be requested, whatever name resolved to it."""
         if self._denies_address(address):
             return False
         mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
@@ -130,7 +130,7 @@ class Guard:
         return name in self._allowed.names or (address is not None and self._allowed.have(address))
 
     def check(self, host: str, port: int) -> None:
-        """Raise a "refused" `FetchError` for a port, or a host, that may not be asked whatever its address."""
+        """Raise a "refused" `FetchError` for a port or a host that is forbidden whatever its address."""
         if port not in self._ports if self._ports else port in BAD_PORTS:
             raise FetchError("refused", f"port {port}")
         if self._denies_name(hostname(host)):
@@ -147,7 +147,7 @@ class Guard:
     def check_name(self, host: str) -> None:
         """Raise `ForbiddenAddressError` for a host that is itself a forbidden address, or localhost.
 
-        It judges what is asked of a proxy, which makes the connection where it can't be checked here.
+        It checks requests through a proxy, whose connections can't be checked here.
         """
         name = hostname(host)
         if name in self._allowed.names:
@@ -161,8 +161,8 @@ class Guard:
     def open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
         """Return a socket for the resolved address that is about to be connected to.
 
-        Raises `ForbiddenAddressError`. It is aiohttp's socket factory: every connection passes here, with
-        the very address it goes to, so that no spelling and no change of a DNS answer gets around it.
+        Raises `ForbiddenAddressError`. It is aiohttp's socket factory: every connection passes here, with the
+        very address it goes to, so that no spelling and no change of a DNS answer gets around it.
         """
         family, kind, protocol, _, peer = address_info
         text = str(peer[0])
@@ -183,7 +183,7 @@ def hostname(host: str) -> str:
 
 
 def literal(name: str) -> Address | None:
-    """Return the address that a host name is, in whatever spelling; None for a name."""
+    """Return the address that a host spells, in whatever form; None for a name."""
     try:
         return ip_address(name)
     except ValueError:
@@ -200,20 +200,20 @@ def product(user_agent: str) -> str:
 
 
 def names_contact(user_agent: str) -> bool:
-    """Return whether a User-Agent holds a URL or a mail address at a name that may be somebody's."""
+    """Return whether a User-Agent holds a URL or a mail address at a name that is not reserved."""
     return any(not _NOBODY.fullmatch(found[1].lower()) for found in _CONTACT.finditer(user_agent))
 
 
 def stays_home(settings: FetchSettings) -> bool:
-    """Return whether only the hosts of ``settings.allow`` may be asked, since no contact is named.
+    """Return whether only the hosts of ``settings.allow`` may be requested, since no contact is named.
 
-    A proxy on this machine needs none, as one that serves an archive: its operator is responsible.
+    A proxy on this machine, such as one of an archive, needs none: its operator is responsible.
     """
     return not names_contact(settings.user_agent) and not _on_this_machine(settings.proxy)
 
 
 def check_contact(settings: FetchSettings, seeds: Iterable[str]) -> None:
-    """Raise `ConfigurationError` for a crawl that would ask the open web without saying who asks."""
+    """Raise `ConfigurationError` for a crawl of the open web whose User-Agent names no contact."""
     if not stays_home(settings):
         return
     guard = Guard(settings.allow, settings.deny)

@@ -1,8 +1,8 @@
-"""The connections to the web: one pool, whose every connection is judged, and its errors as fetch errors.
+"""The connections to the web: one pool, which checks each connection, and its errors as fetch errors.
 
 Requests and responses are httpx's, the connections aiohttp's, behind httpx's interface of transports. httpx's
-own client stays out of it: it decodes host names, reason phrases and where a redirect leads, all of which
-strangers wrote. A URL goes out as it is spelled, and no redirect is followed.
+own client is not used: it decodes host names, reason phrases and redirect targets, none of which is trusted. A
+URL is sent as it is spelled, and no redirect is followed.
 """
 
 import asyncio
@@ -30,24 +30,24 @@ from scentline.models.settings import FetchSettings
 from scentline.models.url import canonical, host
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
-IDLE_SECONDS = 10.0  #: Idle connections are bounded by the pages of these seconds.
+IDLE_SECONDS = 10.0  #: Seconds that an idle connection is kept.
 HEADERS, HEADER_BYTES = 128, 32_768
-CHUNK = 16_384  #: Bytes of a body that are taken at a time: its size and its ratio are checked after each.
-FRAMING_BYTES = 512 * 1024  #: Bytes of one answer, beside its body and as many again, that are read.
-# Of one look-up: how long a name server is waited for, and how many times it is asked.
+CHUNK = 16_384  #: Bytes of a body read at a time: its size and its ratio are checked after each.
+FRAMING_BYTES = 512 * 1024  #: Bytes that are read of one response, beside twice those of its body.
+# Of one look-up: seconds to wait for a name server, and how many times to query it.
 _DNS_SECONDS, _DNS_TRIES = 3.0, 2
 
 
 class FramingError(aiohttp.ClientPayloadError):
-    """An answer of which too much is no body: heads without end, or chunks of which hardly anything is data."""
+    """A response with too much beside its body: endless heads, or chunks with hardly any data."""
 
 
 class Pool(httpx.AsyncBaseTransport):
     """Opens URLs: `async with pool.open(url, headers) as response`; an asynchronous context manager itself.
 
-    ``settings.allow`` must name every host and network that is asked though it is not global, and all that is
-    asked where the User-Agent names no contact. With a proxy, which makes the connections, the host in the URL
-    is judged: what a name leads to is left to the proxy.
+    ``settings.allow`` must name every requested host and network that is not global, or every one at all if the
+    User-Agent names no contact. With a proxy, which makes the connections, the host in the URL is checked: what
+    a name resolves to is left to the proxy.
     """
 
     def __init__(self, settings: FetchSettings) -> None:
@@ -79,8 +79,8 @@ class Pool(httpx.AsyncBaseTransport):
             max_field_size=HEADER_BYTES,
             max_headers=HEADERS,
         )
-        # Of itself aiohttp asks again, at once, where a kept connection breaks: a site that breaks off would be
-        # asked twice without a delay. There is no public way to say so.
+        # By default aiohttp retries at once when a kept connection breaks: a site that breaks off would get two
+        # requests without a delay. There is no public option.
         self._session._retry_connection = False
         return self
 
@@ -90,7 +90,7 @@ class Pool(httpx.AsyncBaseTransport):
         await self.resolver.close()
 
     def check(self, url: str) -> None:
-        """Raise `FetchError` where ``url`` may not be asked for, as far as its spelling says."""
+        """Raise `FetchError` if the spelling of ``url`` shows that it may not be requested."""
         if canonical(url) != url:
             raise FetchError("failed", "url")  # robots.txt, scope and people saw another, and so may the server
         self._judged(host(url), 443 if url.startswith("https") else 80)
@@ -105,10 +105,10 @@ class Pool(httpx.AsyncBaseTransport):
 
     @asynccontextmanager
     async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
-        """Ask for ``url``; its body is not read yet, and no redirect followed.
+        """Request ``url``, without reading its body or following a redirect.
 
-        What goes wrong inside the block, reading included, is raised as `FetchError`; time limits are on the
-        block and on the wait for the response's head.
+        Errors inside the block, reading included, are raised as `FetchError`; time limits apply to the block
+        and to the wait for the response's head.
         """
         settings = self._settings
         with errors():
@@ -117,10 +117,10 @@ class Pool(httpx.AsyncBaseTransport):
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    # of itself httpx would decode the host
+                    # httpx would decode the host
                     request = httpx.Request("GET", url, headers={"Host": host(url), **headers})
                     if str(request.url) != url:
-                        raise FetchError("failed", "url")  # nobody judged another
+                        raise FetchError("failed", "url")  # another was not checked
                     response = await self.handle_async_request(request)
                     limit.reschedule(end)
                     async with aclosing(response):
@@ -129,11 +129,11 @@ class Pool(httpx.AsyncBaseTransport):
                 connecting.reset(token)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the response, whose body is not read yet."""
+        """Return the response, its body unread."""
         url = str(request.url)
         response = await self._session.request(
             request.method,
-            URL(url, encoded=True),  # of itself aiohttp would decode %28 to "(" and the like
+            URL(url, encoded=True),  # aiohttp would decode %28 to "(" and the like
             headers=request.headers,
             allow_redirects=False,
             ssl=self._tls if self._proxied_by_tls or url.startswith("https") else True,
@@ -142,7 +142,7 @@ class Pool(httpx.AsyncBaseTransport):
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
+        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; reading them takes 20 ms."""
         return httpx.create_ssl_context()
 
 
@@ -157,11 +157,11 @@ class _Content(httpx.AsyncByteStream):
             yield chunk
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it where something is left to read."""
+        """Return the connection to the pool, or close it if data is left to read."""
         await self._response.__aexit__(None, None, None)
 
 
-#: Why a request failed, by what aiohttp raises; all else is "connection".
+#: Why a request failed, by aiohttp's exception; all others are "connection".
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientResponseError, "broken response"),
     (FramingError, "broken response"),
@@ -171,13 +171,13 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientSSLError, "tls"),
     (aiohttp.ClientPayloadError, "body cut short"),
 )
-#: What the host itself is to blame for: something of its answer came.
+#: The host's own failures: a part of its response came.
 _ANSWERED = frozenset({"broken response", "body cut short"})
 
 
 @contextmanager
 def errors() -> Iterator[None]:
-    """Raise what a request is known to raise as `FetchError`."""
+    """Raise a request's known errors as `FetchError`."""
     try:
         yield
     except TimeoutError as error:
@@ -193,31 +193,31 @@ def errors() -> Iterator[None]:
 
 
 class BoundedHandler(ResponseHandler):
-    """aiohttp's reader of a connection, which breaks off where `FRAMING_BYTES` are exceeded.
+    """aiohttp's reader of a connection, which breaks off beyond `FRAMING_BYTES`.
 
-    aiohttp bounds each line of a head, and their number. It bounds neither how many answers of a status of 1xx
-    come before the answer, nor what chunks hold beside data (RFC 9112, 7.1.1): such bytes cost time, and never
-    come to an end of their own.
+    aiohttp bounds each line of a head, and their number. It bounds neither how many responses with a status of
+    1xx come before the final one, nor what chunks hold beside data (RFC 9112, 7.1.1): such bytes cost time, and
+    may never end.
     """
 
     _received = 0
     _body: StreamReader | None = None
 
     def set_response_params(self, **options: Any) -> None:
-        """Begin to read an answer."""
+        """Start reading a response."""
         self._received = 0
         self._body = None
         super().set_response_params(**options)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        """Take a head, and the body that will follow it."""
+        """Accept a head, and the body that will follow it."""
         message, body = data
         if message.code >= 200:
             self._body = body
         super().feed_data(data, size)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, unless what came before is too much already."""
+        """Accept data, unless too much has come already."""
         body = 0 if self._body is None else self._body.total_bytes
         if self._received <= FRAMING_BYTES + 2 * body:
             self._received += len(data)
@@ -233,17 +233,17 @@ class BoundedHandler(ResponseHandler):
 
 
 class Connector(aiohttp.TCPConnector):
-    """Connections that are read by `BoundedHandler` and tell where they lead."""
+    """Connections that are read by `BoundedHandler` and report their addresses."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         handler: type[ResponseHandler] = BoundedHandler
-        self._factory = partial(handler, self._loop)  # there is no public way to say so
+        self._factory = partial(handler, self._loop)  # there is no public option
 
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> Connection:
-        """Return a connection for a request, a new one or one that was kept."""
+        """Return a connection for a request, a new or a kept one."""
         connection = await super().connect(req, traces, timeout)
         tell = connected.get()
         peer = connection.transport.get_extra_info("peername") if connection.transport else None

@@ -1,4 +1,4 @@
-"""What a fetch comes to: a page, another URL to go to, or the reason why there is neither; how bodies are read.
+"""The result of a fetch: a page, a redirect, or the reason why there is neither; and how bodies are read.
 
 Bodies are read in bounded memory: the size is checked before and after each step of decompression.
 """
@@ -16,7 +16,7 @@ from scentline.models.records import HostAnswer, Version
 
 DAY = 86_400.0
 _VALIDATOR = 200  # Characters of a version.
-#: Outcomes of fetches without a page, and how the reasons of each begin: the longest that fits counts.
+#: Outcomes of fetches without a page, and how the reasons of each begin: the longest match counts.
 _REASONS: Final = {
     "3xx": ("redirect",),
     "4xx": ("status 4",),
@@ -38,10 +38,10 @@ _OUTCOMES: Final = {begin: outcome for outcome, begins in _REASONS.items() for b
 _LONGEST_FIRST: Final = sorted(_OUTCOMES, key=len, reverse=True)
 #: Every word that `outcome_of` returns.
 OUTCOMES: Final = ("2xx", "unchanged", *_REASONS, "early", "other")
-#: Statuses with which a whole host asks to be left alone for a while.
+#: Statuses that ask for a pause of a whole host.
 _OVERLOADED: Final = frozenset({"status 429", "status 503"})
 
-ENCODINGS: Final = "gzip, deflate"  #: What can be decompressed in bounded memory, as Accept-Encoding says it.
+ENCODINGS: Final = "gzip, deflate"  #: What can be decompressed in bounded memory, as an Accept-Encoding.
 MAX_MEMBERS = 10_000  #: Members of one gzip body: each has a cost of its own, however little it holds.
 GZIP_HEAD: Final = b"\x1f\x8b"
 _STEP: Final = 65_536
@@ -50,22 +50,22 @@ log = EventLog("web")
 
 
 class Body(msgspec.Struct, frozen=True):
-    """A page, as it came."""
+    """A page as received."""
 
     status: int
     headers: dict[str, str]  #: Those that later steps read, in lower case, cut to 1,000 characters.
     body: bytes  #: Without its content encoding.
-    nofollow: bool = False  #: An X-Robots-Tag forbids to follow the page's links.
+    nofollow: bool = False  #: An X-Robots-Tag forbids following the page's links.
 
 
 NoPage: TypeAlias = Moved | Missing | Same | Early
-#: What a fetch comes to; a `Moved` leads to a canonical URL.
+#: The result of a fetch; a `Moved` leads to a canonical URL.
 Result: TypeAlias = Body | NoPage
 _OUTCOME_OF: Final = {Body: "2xx", Same: "unchanged", Moved: "3xx", Early: "early"}
 
 
 class Ended(NamedTuple):
-    """The end of a fetch: what it came to, and what it told of the host."""
+    """The end of a fetch: its result, and what it showed of the host."""
 
     result: Result
     host: HostAnswer = HostAnswer()
@@ -76,12 +76,12 @@ class Answer(NamedTuple):
 
     status: int
     target: str | None  #: The canonical URL of a redirect.
-    body: bytes  #: Empty but for a status of 200.
+    body: bytes  #: Empty unless the status is 200.
     version: Version | None = None
     retry_after: float | None = None  #: In seconds.
 
 
-#: Fetches a robots.txt, sitemap or feed, unless it is as known; raises `FetchError`.
+#: Fetches a robots.txt, sitemap or feed, unless it is unchanged; raises `FetchError`.
 Ask: TypeAlias = Callable[[str, Version | None], Awaitable[Answer]]
 
 
@@ -101,13 +101,13 @@ def version_of(headers: Mapping[str, str]) -> Version | None:
 def validators(
     known: Version | None, etag: str = "If-None-Match", modified: str = "If-Modified-Since"
 ) -> dict[str, str]:
-    """Return the header fields of the known version: of a request for another one, if not named otherwise."""
+    """Return the known version as header fields: of a conditional request, if not named otherwise."""
     given = {} if known is None else {etag: known.etag, modified: known.last_modified}
     return {name: value for name, value in given.items() if value}
 
 
 class FetchError(ScentlineError):
-    """A fetch that can't go on, and how it ``ended``: `Missing`, and what it ``told`` of the host."""
+    """A fetch that can't go on; ``ended`` has its `Missing`, and what it showed of the host."""
 
     explains_itself = False
 
@@ -118,7 +118,7 @@ class FetchError(ScentlineError):
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return the seconds of a Retry-After header, from none to a day; None if it says nothing."""
+    """Return the seconds of a Retry-After header, from 0 to a day; None without a valid one."""
     if value is None:
         return None
     value = value.strip()[:40]
@@ -141,7 +141,7 @@ def outcome_of(result: Result) -> str:
 
 def unexpected(step: str, url: str, error: Exception) -> FetchError:
     """Log an error of a ``step``, and return it as a failed attempt."""
-    # Not by a parser: the error may be that the URL is none.
+    # Without a parser: the error may be an invalid URL.
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     log.error("a fetch failed unexpectedly", step=step, host=host, error=cause(error))
     return FetchError("retry", f"error {type(error).__name__}", unanswered=True)
@@ -179,7 +179,7 @@ async def read_body(
 
 
 def gunzip(data: bytes, limit: int) -> bytes:
-    """Return the first ``limit`` bytes of what ``data`` holds in gzip; raises `FetchError`."""
+    """Return the first ``limit`` bytes of ``data``, decompressed by gzip; raises `FetchError`."""
     body = bytearray()
     decoder = _Zlib(gzip=True)
     # In pieces: at each member's end the rest of what was fed is copied.
@@ -221,7 +221,7 @@ class _Zlib:
 
     def _begin(self, data: bytes) -> None:
         if self._members and not (self._gzip and data.startswith(GZIP_HEAD)):
-            self._over = True  # what follows the end is passed over, as browsers do
+            self._over = True  # what follows the end is ignored, as in browsers
         elif self._members >= MAX_MEMBERS:
             raise FetchError("unfit", f"over {MAX_MEMBERS} gzip members")
         elif self._gzip:
@@ -231,7 +231,7 @@ class _Zlib:
             self._stream = zlib.decompressobj(wbits=15 if has_header else -15)
 
     def _inflate(self, stream: "zlib._Decompress", data: bytes, body: bytearray, limit: int) -> bytes:
-        """Append at most ``limit`` + 1 bytes in all to ``body``; return what of ``data`` is left."""
+        """Append at most ``limit`` + 1 bytes in all to ``body``; return the rest of ``data``."""
         full = True
         # A full step may have left output in the stream though all its input is taken.
         while full and not stream.eof and len(body) <= limit:

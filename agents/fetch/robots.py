@@ -1,10 +1,10 @@
-"""What a site asks of crawlers: its robots.txt (RFC 9309), fetched once a day and obeyed, and X-Robots-Tag.
+"""A site's rules for crawlers: its robots.txt (RFC 9309), fetched once a day and obeyed, and X-Robots-Tag.
 
 A site is an origin: scheme, host and port. A missing robots.txt allows everything (2.3.1.3). One that is
 unavailable (server errors, no answer) allows nothing for now (2.3.1.4), unless there is an earlier copy (2.4).
 
 A robots.txt is published before any page is fetched by it. The frontier keeps it, and sends it with the next
-order to a worker that does not know it. Of X-Robots-Tag Google's description is the standard in use:
+order to a worker that does not know it. For X-Robots-Tag Google's description is the standard in use:
 developers.google.com/search/docs/crawling-indexing/robots-meta-tag
 """
 
@@ -26,7 +26,7 @@ from scentline.models.url import canonical, origin
 
 MAX_BYTES = 500 * 1024  #: Bytes read of a robots.txt, as RFC 9309 (2.5) demands; the rest is skipped.
 UNREACHABLE_SECONDS = 300.0  #: Seconds until an unavailable robots.txt is requested again.
-#: Seconds for which a copy replaces an unavailable robots.txt: 30 days, as RFC 9309 has it.
+#: Seconds for which a copy replaces an unavailable robots.txt: 30 days, as in RFC 9309.
 GRACE_SECONDS = 30 * DAY
 _MAX_SITES, _MAX_CHARACTERS, _THREAD_CHARACTERS = 10_000, 8_000_000, 50_000
 #: Rules of one robots.txt with a wildcard, ``*`` or ``$``, and wildcards in one: each is tried for each URL.
@@ -34,7 +34,7 @@ MAX_WILD_RULES, MAX_WILDCARDS = 2_000, 20
 MAX_SITEMAPS = 50  #: Sitemaps of one robots.txt that are read at most.
 
 _AGENT = re.compile(r"\s*user[\s-]?\s*agent\s*[:\s]\s*(\*(?![^\s#])|[^\s*/(;,#]*)", re.IGNORECASE)
-# A rule with a wildcard, as it is taken for one: names are spelled in many ways, and the colon may be missing.
+# A rule with a wildcard, matched loosely: names are spelled in many ways, and the colon may be missing.
 _WILD = re.compile(r"\s*(?:(allow)|di)[^#*$]*+[*$]", re.IGNORECASE)
 # A name before a colon is a crawler's, unless it is that of a directive with a value.
 _FOR = re.compile(r"(\*|[a-z][a-z0-9_-]*)\s*:\s*(.*)", re.DOTALL)
@@ -52,7 +52,7 @@ class Rules(NamedTuple):
     size: int
 
     def allows(self, url: str) -> bool:
-        """Return whether a canonical URL may be asked for."""
+        """Return whether a canonical URL may be requested."""
         return bool(self.parsed.can_fetch(url, self.agent))
 
 
@@ -64,14 +64,14 @@ class _Site(NamedTuple):
     error: FetchError | None = None
     time: float = 0.0  #: When the copy was read.
     version: Version | None = None
-    text: bytes | None = b""  #: The copy, compressed; None where it is too long to be kept.
+    text: bytes | None = b""  #: The copy, compressed; None if it is too long to be kept.
 
     @property
     def size(self) -> int:
         return (0 if self.rules is None else self.rules.size) + len(self.text or b"")
 
     def record(self, origin: str) -> RobotsTxt | None:
-        """Return what others are told; None where it is too long, or our network or setting may be to blame."""
+        """Return the record to publish; None if it is too long, or our network or setting may be at fault."""
         url, error = f"{origin}/robots.txt", self.error
         if self.text is None or (error and (error.ended.host.unanswered or error.kind == "refused")):
             return None
@@ -80,27 +80,27 @@ class _Site(NamedTuple):
 
 
 class Robots:
-    """Decides by robots.txt; concurrent callers wait for the same fetch, and its result is kept.
+    """Decides by robots.txt; concurrent callers share one fetch, whose result is kept.
 
-    Of sites, and of characters of their rules and texts, those used last are kept.
+    The sites used last are kept, within bounds of their number and of the size of their rules and texts.
     """
 
     def __init__(self, ask: Ask, settings: FetchSettings, clock: Callable[[], float]) -> None:
         self._ask = ask
         self._settings = settings
         self._clock = clock
-        #: Is told an origin of which a page is wanted, and the sitemaps that its robots.txt names.
+        #: Called with the origin of a wanted page, and the sitemaps that its robots.txt names.
         self.announce: Callable[[str, tuple[str, ...]], None] | None = None
-        #: Publishes a robots.txt; returns when that is safe.
+        #: Publishes a robots.txt; returns once it is in the log.
         self.publish: Callable[[RobotsTxt], Awaitable[None]] | None = None
         self._agent = product(settings.user_agent)
         self._sites: Recent[str, _Site] = Recent(_MAX_SITES, lambda site: site.size, _MAX_CHARACTERS)
         self._pending: Shared[_Site] = Shared()
 
     def knows(self, url: str, until: float | None) -> bool:
-        """Return whether a URL's site is known here as long as elsewhere, where it is known ``until`` then.
+        """Return whether a URL's site is known here at least ``until`` it is known elsewhere.
 
-        None says nothing of what is known elsewhere: then anything that is still valid will do.
+        With None, for an unknown time, anything that is still valid will do.
         """
         place = origin(url)
         if not self._settings.robots or place in self._pending:
@@ -110,7 +110,7 @@ class Robots:
         return expires > self._clock() if until is None else expires >= until
 
     async def take_up(self, told: RobotsTxt) -> None:
-        """Adopt the robots.txt that is known elsewhere, unless it is known here."""
+        """Adopt a robots.txt that is known elsewhere, unless it is known here."""
         if not self.knows(told.url, told.until):
             await self._pending.run(place := origin(told.url), lambda: self._take_up(place, told))
 
@@ -181,7 +181,7 @@ class Robots:
             if answer.status >= 500 or answer.status == 429:
                 raise FetchError("retry", f"status {answer.status}", retry_after=answer.retry_after)
             if answer.target is None:
-                # The version of a redirect's end must not be requested at its beginning.
+                # The version of a redirect's end must not be sent to its start.
                 return answer if hop == 0 else answer._replace(version=None)
             url, version = answer.target, None
         return Answer(404, None, b"")  # as if there were none (2.3.1.2)
@@ -226,9 +226,9 @@ def rules(text: str, agent: str) -> Rules:
 def own_groups(text: str, agent: str) -> str:
     """Return a robots.txt whose groups for other agents than ``agent`` and "*" are named alike.
 
-    A group counts as ours by its whole product token (RFC 9309, 2.2.1), not by a part of it as for protego;
-    and a file that names thousands of agents costs no more than one that names three. A rule with too many
-    wildcards, or after too many such, forbids more, or is left out.
+    A group counts as ours by its whole product token (RFC 9309, 2.2.1), not by a part of it as in protego; and
+    a file that names thousands of agents costs no more than one that names three. A rule with too many
+    wildcards, or after too many such, forbids more, or is left out if it allows.
     """
     lines, left = [], MAX_WILD_RULES
     for line in text.splitlines():
@@ -247,7 +247,7 @@ def own_groups(text: str, agent: str) -> str:
 
 
 def directives(values: Iterable[str], agent: str) -> frozenset[str]:
-    """Return "noindex" and "nofollow" as far as X-Robots-Tag headers say them to ``agent``, a product token.
+    """Return which of "noindex" and "nofollow" X-Robots-Tag headers give to ``agent``, a product token.
 
     ``values`` are those of the headers, one by one: a crawler's name counts to the end of its header.
     """

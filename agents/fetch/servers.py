@@ -1,6 +1,6 @@
-"""Whom a name leads to, and whose turn it is there: the last check before a request.
+"""Name resolution, and the delays of servers: the last check before a request.
 
-The frontier knows hosts by name, and orders no fetch that is too early by that. Here the addresses are known:
+The frontier knows hosts by name, and orders no fetch that is too early for its name. Here addresses are known:
 names that share one count as one server, which gets one request at a time, and a delay between two.
 """
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """Runs one task for each key at a time; whoever wants the same key meanwhile waits for that task."""
+    """Runs one task per key at a time; further callers with the key wait for that task."""
 
     def __init__(self) -> None:
         self._pending: dict[str, asyncio.Task[T]] = {}
@@ -54,7 +54,7 @@ class Shared(Generic[T]):
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """Cancel the tasks, and with them whoever waits."""
+        """Cancel the tasks, and with them their callers."""
         tasks = list(self._pending.values())
         for task in tasks:
             task.cancel()
@@ -62,7 +62,7 @@ class Shared(Generic[T]):
 
 
 class Recent(OrderedDict[K, T]):
-    """The entries that were set last, at most ``most``, whose sizes are at most ``size`` in all."""
+    """The entries that were set last, at most ``most``, of at most ``size`` in all."""
 
     def __init__(self, most: int, size_of: Callable[[T], int] = lambda _: 0, size: int = 0) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class _Name(NamedTuple):
 class Resolver(AbstractResolver):
     """Caches the addresses that ``ask`` finds, of the 10,000 names used last.
 
-    Concurrent look-ups of a name are one. ``clock`` returns seconds. `close` closes ``ask`` as well.
+    Concurrent callers share a name's look-up. ``clock`` returns seconds. `close` closes ``ask`` as well.
     """
 
     def __init__(self, ask: AbstractResolver, clock: Callable[[], float]) -> None:
@@ -101,7 +101,7 @@ class Resolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Return the addresses of ``host``; OSError where there are none, or none were found of late."""
+        """Return the addresses of ``host``; OSError if there are none, or a recent look-up failed."""
         found = (await self._name(hostname(host))).found
         if not found:
             raise OSError(None, "no address")
@@ -154,7 +154,7 @@ class TooEarlyError(ScentlineError):
         self.seconds = seconds
 
 
-#: Is told the address that a request is sent to, as soon as there is a connection.
+#: Called with the address that a request is sent to, once it has a connection.
 connected: ContextVar[Callable[[str], None] | None] = ContextVar("connected", default=None)
 
 
@@ -162,7 +162,7 @@ connected: ContextVar[Callable[[str], None] | None] = ContextVar("connected", de
 class _Server:
     """An address: when the last request began, and that request, until it is known where it went.
 
-    A request is told by when the one before it began, at each address that it may have gone to.
+    A request is each address that it may have gone to, with the start of the previous request there.
     """
 
     started: float
@@ -173,8 +173,8 @@ class _Server:
 class Servers:
     """Which servers are in use, and when the last request to each began.
 
-    A server is known by its addresses, those of one /64 by that: `take` and `start` need all of them. At most
-    100,000 are kept, those used last. ``clock`` returns seconds, and never goes back.
+    A server is known by its addresses, IPv6 ones by their /64: `take` and `start` need all of them. The 100,000
+    used last are kept. ``clock`` is monotonic, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -185,13 +185,13 @@ class Servers:
         self.waits, self.waited = 0, 0.0
 
     def hold(self) -> None:
-        """Count every server as requested now, as an earlier worker may have done."""
+        """Count every server as just requested, perhaps by an earlier worker."""
         self._held = self._clock()
         for one in self._servers.values():
             one.started = max(one.started, self._held)
 
     def take(self, addresses: Sequence[str], delay: float) -> None:
-        """Take a server until `release`; raises `TooEarlyError` where it is taken, or its delay is long."""
+        """Take a server until `release`; raises `TooEarlyError` if it is taken, or its wait is long."""
         servers = self._at(addresses)
         if any(one.taken for one in servers):
             raise TooEarlyError(max(delay, BUSY_SECONDS))
@@ -213,7 +213,7 @@ class Servers:
             await asyncio.sleep(wait)
 
     async def start(self, addresses: Sequence[str], delay: float) -> None:
-        """Note, as soon as a server is `ready`, that a request begins."""
+        """Wait until a server is `ready`, and note that a request begins."""
         await self.ready(addresses, delay)
         now, servers = self._clock(), self._at(addresses)
         request = [(one, one.started) for one in servers]
@@ -270,8 +270,8 @@ class Held:
     def __init__(self, servers: Servers, delay: float) -> None:
         self._servers = servers
         self.delay = delay  #: Seconds between two requests.
-        self.crawl_delay: float | None = None  #: What of them robots.txt asks for.
-        self.asked: float | None = None  #: When the page was asked for.
+        self.crawl_delay: float | None = None  #: Those that robots.txt asks for.
+        self.asked: float | None = None  #: When the page was requested.
         self.addresses: tuple[str, ...] = ()
         self.server = ""  #: The address in use, or the only one; empty while it could be any of several.
 
@@ -298,7 +298,7 @@ class Held:
     def connected(self, address: str) -> None:
         """Release all addresses but the one of the connection.
 
-        A host's addresses are what its name server says. It may name those of others, which its slow answers
+        A host's addresses are what its name server lists. It may list those of others, which its slow answers
         must not hold up.
         """
         self._servers.connected(address)

@@ -27,19 +27,19 @@ from scentline.models.url import canonical, host
 
 #: Bytes of a listing that are read, before and after decompression; the protocol allows five times as much.
 LISTING_BYTES = 10_000_000
-MAX_URLS = 50_000  #: Of a listing's URLs, those that are looked at.
+MAX_URLS = 50_000  #: URLs read of a listing, at most.
 _MAX_URL = 2_000
-#: Elements within each other after which a listing is read no further: a parser with a target of its own bounds
-#: them by nothing, and 10 MB of open ones take 400 MB. A sitemap with extensions has four or five.
+#: Nested elements after which a listing is read no further: a parser with a custom target does not bound them,
+#: and 10 MB of open ones take 400 MB. A sitemap with extensions has four or five.
 MAX_NESTING = 100
-# What makes a listing unread: of a document type a few megabytes take hundreds, and UTF-16 may hide one.
+# Listings with these are not read: a document type of a few megabytes takes hundreds, and UTF-16 may hide one.
 _UNREAD = (b"<!DOCTYPE", b"\0")
 MOST_LONE = 200_000  #: Ampersands and sections of CDATA of a text that is rewritten (`_escaped`).
 _LONE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
 
-# The elements that tell of pages or files, in feeds and in others, each with that of its URL.
+# The elements of pages and files, in feeds (True) and in sitemaps, each with that of its URL.
 _ENTRIES = {True: {"item": "link", "entry": "link"}, False: {"url": "loc", "sitemap": "loc"}}
-# Elements of dates, by those that they stand in.
+# Elements of dates, by their parents.
 _DATES = {
     "url": {"lastmod"},
     "news": {"publication_date"},
@@ -50,30 +50,30 @@ _DATES = {
 
 #: Media types of feeds.
 FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml"})
-# Bytes of a page in which it names its feeds, and of XML that are parsed at once; and what names a feed.
+# Bytes of a page that are searched for feeds, and of XML that are parsed at once; and what names a feed.
 _HEAD = 65_536
 _LINK = re.compile(rb"<link\b([^<>]{1,1000})>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"\b([a-z]{1,20})\s{0,9}=\s{0,9}(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 
 
 class Dated(NamedTuple):
-    """A URL, and when what it leads to is said to have changed, in seconds since the epoch."""
+    """A URL, and the stated time of its content's last change, in seconds since the epoch."""
 
     url: str
     time: float | None = None
 
 
 class Listing:
-    """The content of a sitemap or a feed, spelled as it came; takes the events of lxml's parser."""
+    """The content of a sitemap or a feed, as spelled; receives the events of lxml's parser."""
 
     def __init__(self) -> None:
         self.urls: list[Dated] = []  #: Of pages.
         self.files: list[Dated] = []  #: Of the files that an index names.
         self.feed = False
-        self.open: list[str] = []  #: The names of the elements that are open.
+        self.open: list[str] = []  #: The names of the open elements.
         self._text: list[str] | None = None
         self._entries = _ENTRIES[False]
-        # Of the page or file that is read: its list, its place there, and its last date so far.
+        # Of the current page or file: its list, its place there, and its last date so far.
         self._into: list[Dated] | None = None
         self._place: int | None = None
         self._time: float | None = None
@@ -92,12 +92,12 @@ class Listing:
             self._place = self._time = None
         elif self._into is not None and (name == self._entries.get(within) or name in _DATES.get(within, ())):
             self._text = []
-            # Of Atom: a link to the page itself says so, or nothing.
+            # In Atom a link to the page itself is an alternate, or has no relation.
             if name == "link" and attributes.get("rel", "alternate") == "alternate":
                 self._text.append(attributes.get("href", ""))
 
     def data(self, text: str) -> None:
-        """Take a part of an element's text."""
+        """Add a part of an element's text."""
         if self._text is not None:
             self._text.append(text)
 
@@ -122,9 +122,9 @@ class Listing:
 
 
 def feed_of(body: bytes) -> str | None:
-    """Return the feed that a page's HTML names first, as it is spelled; None where it names none.
+    """Return the first feed that a page's HTML names, as spelled; None without one.
 
-    Further ones are of comments or of parts of the site, most often.
+    Further ones are mostly of comments or of parts of the site.
     """
     head = body[:_HEAD]
     if not any(kind.encode() in head for kind in FEED_TYPES):
@@ -144,7 +144,7 @@ def feed_of(body: bytes) -> str | None:
 def read(body: bytes) -> Listing:
     """Read a sitemap in XML or as lines of text, or a feed, compressed or not; at most `MAX_URLS` of it.
 
-    Never raises: what is broken is read as far as it goes, what is no listing is an empty one.
+    Never raises: a broken listing is read as far as it goes, anything else is an empty one.
     """
     if body.startswith(GZIP_HEAD):
         try:
@@ -185,10 +185,10 @@ def _xml(text: bytes) -> Listing:
 
 
 def _escaped(text: bytes) -> bytes:
-    """Return XML in which an ampersand that begins no entity of XML's own is text.
+    """Return XML in which an ampersand that begins none of XML's own entities is escaped.
 
-    libxml2 goes on behind one that it does not know, such as `&nbsp;`, and loses all that come later. A text
-    with more of them than `MOST_LONE` stays as it is: it would take much more memory.
+    libxml2 skips an entity that it does not know, such as `&nbsp;`, and loses all that come later. A text with
+    more than `MOST_LONE` of them stays as it is: it would take much more memory.
     """
     if text.count(b"&") + text.count(b"<![CDATA[") > MOST_LONE:
         return text
@@ -201,13 +201,13 @@ def _escaped(text: bytes) -> bytes:
 
 
 MAX_FILES = 100  #: Files read of one host: sitemaps, indexes and redirects to them.
-#: Indexes within indexes that are read, of which the protocol knows none; feeds of a host; URLs told at once.
+#: Indexes within indexes that are read, though the protocol has none; feeds of a host; URLs published at once.
 MAX_DEPTH, MAX_FEEDS, BATCH = 2, 10, 200
 #: Hosts, and files, that are remembered; and marks of files in all.
 _MAX_HOSTS, _MAX_MARKS = 10_000, 1_000_000
-_NEWS = 30 * DAY  #: Seconds after which a change is no news: most pages were visited since.
-#: Where more than half of at least so many dates lie within these seconds, in a sitemap and in a feed, they say
-#: when the file was made.
+_NEWS = 30 * DAY  #: Seconds after which a change is not news: most pages were visited since.
+#: If more than half of at least so many dates lie within these seconds, in a sitemap and in a feed, they date
+#: the file.
 _FEW, _AT_ONCE, _AT_ONCE_IN_FEED = 10, 3600.0, 60.0
 
 Kind: TypeAlias = Literal["sitemap", "feed"]
@@ -234,7 +234,7 @@ class _File(NamedTuple):
     def holds(self, dated: float | None, now: float) -> bool:
         if dated is None or self.dated is None:
             return False
-        return dated <= self.dated and now < self.time + DAY  # many indexes never bring their dates up to date
+        return dated <= self.dated and now < self.time + DAY  # many indexes never update their dates
 
 
 class Sitemaps:
@@ -243,8 +243,8 @@ class Sitemaps:
     A sitemap counts only on the host whose robots.txt names it, and only for the URLs of that host. A URL is
     published again when its date changes, as far as hosts and files are remembered.
 
-    In a crawl that keeps up, by ``revisit``, they are read again sooner while they bring anything: on average
-    one file of a host in the shortest time between two visits. Dates of changes are published too, and the
+    In a crawl that keeps up, by ``revisit``, they are read again sooner while they bring news: on average one
+    file of a host in the shortest time between two visits. Dates of changes are published too, and the
     feeds that pages name are read, each on the host of its page, for the URLs of that host.
     """
 
@@ -256,7 +256,7 @@ class Sitemaps:
         self._clock = clock
         self._revisit = revisit
         self._due: asyncio.Queue[tuple[_Task, tuple[str, ...]]] = asyncio.Queue()
-        #: When files may be read again, and the wait that began when they were.
+        #: When files may be read again, and the wait set by the last reading.
         self._turns: Recent[_Task, tuple[float, float]] = Recent(_MAX_HOSTS)
         self._feeds: Recent[str, tuple[str, ...]] = Recent(_MAX_HOSTS)
         self._files: Recent[str, _File] = Recent(_MAX_HOSTS, lambda known: len(known.marks), _MAX_MARKS)
@@ -268,7 +268,7 @@ class Sitemaps:
         return bool(self._open)
 
     def announce(self, url: str, files: tuple[str, ...], kind: Kind = "sitemap") -> None:
-        """Have files of a URL's host read, unless such are in hand or were read lately."""
+        """Queue files of a URL's host, unless some are in hand or were read recently."""
         task, now = (host(url), kind), self._clock()
         due, wait = self._turns.get(task, (now, 0.0))
         own = tuple(file for file in files if host(file) == task[0])
@@ -279,7 +279,7 @@ class Sitemaps:
         self._due.put_nowait((task, own))
 
     def seen(self, url: str, media_type: str, body: bytes = b"") -> None:
-        """Have the feeds of a page's host read, as `announce`: the page is one, or names one, or did before."""
+        """Queue the feeds of a page's host, as `announce`: those known, and one that the page is or names."""
         name, named = host(url), url if media_type in FEED_TYPES else feed_of(body)
         feed = None if named is None else canonical(named, url)
         feeds = self._feeds.get(name, ())
@@ -289,7 +289,7 @@ class Sitemaps:
             self.announce(url, feeds, "feed")
 
     def stop(self, name: str) -> None:
-        """Read no more of a host's files for now."""
+        """Stop reading a host's files for now."""
         self._open -= {(name, "sitemap"), (name, "feed")}
 
     async def work(self, publish: Publish) -> None:
@@ -302,7 +302,7 @@ class Sitemaps:
                 self._open.discard(task)
 
     async def _walk(self, task: _Task, files: tuple[str, ...], publish: Publish) -> None:
-        """Read a host's files, those of an index after it, until the bounds are reached or the host fails."""
+        """Read a host's files, an index before its files, until the bounds are reached or the host fails."""
         begun = self._clock()
         left, asked, news = self._limit, 0, False
         waiting = deque((Dated(url), 0) for url in files)
@@ -334,7 +334,7 @@ class Sitemaps:
             self._turns[task] = begun + wait, wait
 
     async def _found(self, name: str, url: str, left: int) -> _File | None:
-        """Read one file of a host, ``left`` URLs of it; None where the host is to be left alone for now."""
+        """Read one file of a host, ``left`` URLs of it; None if the host needs a pause."""
         known = self._files.get(url, _File())
         try:
             answer = await self._ask(url, known.version)
@@ -367,9 +367,9 @@ class Sitemaps:
 
 
 def believed(listing: Listing, listed: Sequence[Dated], now: float) -> list[Dated]:
-    """Return a listing's pages with the dates at which they changed.
+    """Return a listing's pages with their credible dates of change.
 
-    None counts where more than half of many lie within an hour, in a feed within a minute: then the file was
+    No date counts if more than half of many lie within an hour, in a feed within a minute: then the file was
     made, or pages were moved. Dates in the future never count.
     """
     dates = [one.time for one in listed if one.time is not None and one.time <= now]

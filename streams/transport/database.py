@@ -360,8 +360,8 @@ def _opened(path: Path, access: rocksdict.AccessType, columns: Iterable[str] = (
     names = [name for name in found if name != _DEFAULT]
     options = _options()
     options.create_missing_column_families(True)
-    # Opening reads the whole write-ahead log: a start after a crash, every command beside a crawl. It is also in
-    # memory, for all column families together. Twice as much would save 1 % of a page's CPU.
+    # Opening reads the whole write-ahead log: a start after a crash, every command beside a crawl. It is in
+    # memory, too, for all column families together. Twice as much would save 1 % of a page's CPU.
     options.set_max_total_wal_size(8 * _MEGABYTE)
     options.set_max_open_files(-1)  # files that a writer deletes must stay readable to others
     options.set_keep_log_file_num(2)
