@@ -1,6 +1,6 @@
-"""What must not be kept of a visited URL: tokens, keys, passwords, session identifiers and mail addresses.
+"""Secrets in visited URLs, which must not be kept: tokens, keys, passwords, session ids, mail addresses.
 
-Three things give them away: the name of a parameter, a link that works once, and text that was made by chance.
+Three signs reveal them: the name of a parameter, a link that works once, and text that looks random.
 """
 
 import re
@@ -12,7 +12,7 @@ _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
 def pieces(name: str) -> list[str]:
-    """Return the pieces of a name, without the signs between them.
+    """Return the pieces of a name, without the characters between them.
 
     >>> pieces("resetKey"), pieces("X-Amz-Signature"), pieces("mobile_no2")
     (['reset', 'Key'], ['X', 'Amz', 'Signature'], ['mobile', 'no', '2'])
@@ -20,7 +20,7 @@ def pieces(name: str) -> list[str]:
     return _PIECE.findall(name)
 
 
-#: Names that are told as a whole, in lower case, without "-", "_", "." and brackets.
+#: Secret names, matched as a whole, in lower case, without "-", "_", "." and brackets.
 NAMES = frozenset({
     "auth", "authorization", "authcode", "bearer", "credential", "credentials", "creds", "key",
     "cookie", "awsaccesskeyid", "googleaccessid", "keypairid", "signature", "sig", "hmac", "nonce",
@@ -37,27 +37,27 @@ NAMES = frozenset({
     "clientid", "deviceid", "hsenc", "hsmi", "mceid", "mkttok", "veroid", "olyencid", "igshid",
     "lifatid", "gbraid", "wbraid",
 })  # fmt: skip
-#: Names that end so are secret too, such as "phpsessid" and "access_token".
+#: Endings of other secret names, such as "phpsessid" and "access_token".
 ENDINGS = (
     *("token", "secret", "password", "passwd", "session", "sessionid", "sessid", "apikey", "signature"),
     *("credential", "email", "verifier", "hmac", "sid", "clid", "clkid", "clickid"),
 )
-#: Names whose value is a secret where it has 16 characters or more: an authorization code, not a country's.
+#: Names whose value is a secret if it has 16 characters or more: an authorization code, not a country's.
 LONG = frozenset({"code", "hash", "state", "id"})
 
-#: What a name ends with, as a word of its own.
+#: Last words of secret names.
 _LAST = frozenset(
     {"tok", "tkn", "sig", "pin", "otp", "pw", "pwd", "psw", "pass", "auth", "cookie", "jwt", "creds"}
 )
-#: Words after which a telephone's number comes.
+#: Words in the names of telephone numbers.
 _PHONES = frozenset({"phone", "telephone", "tel", "mobile", "cellphone", "msisdn", "fax", "whatsapp"})
 _PHONE = re.compile(r"(?:tele|cell|mobile|home|work)?(?:phone|mobile|tel)(?:no|nr|num|number)")
-#: Words that end like a key and are none.
+#: Words that end in "key" but name none.
 _NO_KEYS = (
     *("monkey", "turkey", "hockey", "whiskey", "donkey", "jockey", "lackey", "mickey", "rickey", "smokey"),
     *("turnkey", "malarkey"),
 )
-#: Words that a name begins with, and what it ends with then, where its value opens something for one person.
+#: Beginnings and endings of names whose value opens something for one person.
 _OPENED = (
     *(
         "reset",
@@ -79,7 +79,7 @@ _NOISE = re.compile(r"[-_.\[\]]")
 
 
 def plain(name: str) -> str:
-    """Return a parameter's name in lower case, without escapes and the signs between its words."""
+    """Return a parameter's name in lower case, without escapes and separators."""
     return _NOISE.sub("", unquote(name) if "%" in name else name).lower()
 
 
@@ -105,23 +105,23 @@ _HEXADECIMAL = re.compile(
     r"(?<![0-9A-Za-z])(?:[0-9a-f]{24,}|[0-9A-F]{24,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
     r"(?![0-9A-Za-z])"
 )
-#: Keys of services that begin alike: of Amazon, Slack, GitHub, GitLab, Stripe, Google and others.
+#: Keys with the prefix of a service: Amazon, Slack, GitHub, GitLab, Stripe, Google and others.
 _ISSUED = re.compile(
     r"(?<![0-9A-Za-z])(?:(?:AKIA|ASIA)[0-9A-Z]{16}|xox[a-z]-[0-9A-Za-z-]{10}|gh[a-z]_[0-9A-Za-z]{16}"
     r"|glpat-[0-9A-Za-z_-]{16}|[a-z]{2}_(?:live|test)_[0-9A-Za-z]{10}|AIza[0-9A-Za-z_-]{20}|sk-[0-9A-Za-z-]{16})"
 )
-#: Letters and digits of a text at least, and of a part of it that no "-" or "_" cuts.
+#: Least letters and digits of a text, and of a part of it without "-" and "_".
 LEAST = 16
 _LEAST_WHOLE = 10
-#: Mean length of a token's pieces of one kind, capitalised words being one. Random ones lie about 2, written
-#: ones about 4.
+#: Highest mean length of a token's pieces, a capitalised word being one piece: about 2 in random text, about 4
+#: in written text.
 _MEAN = 2.7
 
 
 def by_chance(text: str, least: int = LEAST) -> bool:
-    """Return whether a part of ``text`` looks as if it was drawn by chance, with ``least`` letters and digits.
+    """Return whether a part of ``text`` with ``least`` letters and digits looks random.
 
-    Digits alone and small letters alone never do.
+    Digits alone and lower-case letters alone never do.
 
     >>> [by_chance(text) for text in ("kQ3vX9sLm2Zr8TnB", "1e61e7b4c2a84d0f9e0b6a55", "QWxhZGRpbjpvcGVuc2Vz")]
     [True, True, True]
@@ -150,12 +150,12 @@ def _drawn(run: str, least: int) -> bool:
 _PART = re.compile(r"[=/&;?#]")
 _PLAIN = re.compile(r"[^a-z0-9]")
 _EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
-#: Words that name an action wherever they stand, alone or among few.
+#: Words that name an action, alone or among a few others.
 _ACTIONS = frozenset({
     "logout", "logoff", "signout", "signoff", "unsubscribe", "unsub", "optout", "optin", "unlink", "revoke",
     "endsession", "abmelden", "abbestellen", "desabonner", "deconnexion", "cerrarsesion",
 })  # fmt: skip
-#: The same of two words or more.
+#: The same, of two words or more.
 _PAIRS = frozenset({
     "resetpassword", "passwordreset", "pwreset", "pwdreset", "resetpw", "recoverpassword", "passwordrecovery",
     "setpassword", "newpassword", "changepassword", "choosepassword", "verifyemail", "emailverify",
@@ -166,25 +166,25 @@ _PAIRS = frozenset({
     "maillogin", "emaillogin", "unsubscribeme",
 })  # fmt: skip
 _NAMED = _ACTIONS | _PAIRS
-#: What is done with a token that comes behind, in the next segment or in the query.
+#: Verbs before a token in the next segment or in the query.
 _VERBS = frozenset({
     "reset", "verify", "verification", "validate", "confirm", "confirmation", "activate", "activation",
     "recover", "recovery", "unlock", "accept", "redeem", "claim", "magic",
 })  # fmt: skip
-#: What a token may follow in a path.
+#: Segments that a token may follow in a path.
 _CARRIERS = _VERBS | _NAMED | {
     "token", "tokens", "invite", "invites", "invitation", "invitations", "session", "sessions", "secret", "key",
     "auth", "register", "join", "otp", "code", "password",
 }  # fmt: skip
-#: Beyond so many words a segment is a title.
+#: Most words of an action; a segment with more is a title.
 _MOST_WORDS = 3
-#: Characters of the name of an action at most.
+#: Most characters of an action's name.
 _LONGEST = 40
-#: Letters and digits of a token behind a carrier, and of a code of digits there.
+#: Least letters and digits of a token after a carrier, and least digits of a code there.
 _TOKEN, _CODE = 8, 6
-#: Letters and digits of a token that stands alone in a path.
+#: Least letters and digits of a token that stands alone in a path.
 _ALONE = 20
-#: Of these a URL has one somewhere, in small letters, or it has no word of the above.
+#: A URL that contains none of these, in lower case, has no word of the above.
 _HINTS = (
     *("out", "off", "subs", "unsub", "opt", "unlink", "revoke", "end", "abmelden", "abbestellen", "abonner"),
     *("connexion", "sesion", "pass", "pw", "verif", "confirm", "activ", "magic", "delete", "invit", "token"),
@@ -194,14 +194,14 @@ _HINTS = (
 
 
 def one_time(path: str, query: str = "") -> bool:
-    """Return whether a URL is a link that must not be followed by others.
+    """Return whether a URL is a link that only its recipient may follow.
 
-    ``path`` begins with "/"; it and ``query`` are without percent escapes. It is one
+    ``path`` begins with "/"; it and ``query`` have no percent escapes. It is one if it has
 
-    - with a word for logging out, unsubscribing, resetting, verifying or confirming as a segment of the path,
-      or as a name or value of a parameter;
-    - with such a verb before what looks like a token or a code, or at the path's end before a query;
-    - with a segment that looks drawn by chance and has both cases: who has the link has the page.
+    - a word for logging out, unsubscribing, resetting, verifying or confirming as a segment of the path, or as
+      a name or value of a parameter;
+    - such a verb before what looks like a token or a code, or at the path's end before a query;
+    - a segment that looks random and has both cases: the link alone gives access to the page.
 
     >>> [one_time(path) for path in ("/user/logout.php", "/reset/x9Kq27Lmw0", "/d/1aZq8Lk3Xw92LmQp47RtY")]
     [True, True, True]
@@ -224,14 +224,14 @@ def one_time(path: str, query: str = "") -> bool:
 
 
 def _hinted(small: str) -> bool:
-    for hint in _HINTS:  # noqa: SIM110 - most links pass by all of them, in half of the time that any() takes
+    for hint in _HINTS:  # noqa: SIM110 - most links have none: half of the time of any()
         if hint in small:
             return True
     return False
 
 
 def _does(text: str) -> bool:
-    """Return whether a segment, name or value of few words is or has the name of an action."""
+    """Return whether a segment, name or value of few words is or contains an action's name."""
     if not 2 < len(text) <= _LONGEST:
         return False
     text = _EXTENSION.sub("", text)
@@ -259,10 +259,10 @@ def _plain(text: str) -> str:
 
 
 _MAIL = re.compile(r"[A-Za-z0-9_+-](?:[A-Za-z0-9._+-]{0,63})@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
-#: What stands before a point, from its beginning and possessively: each sign of a text is read once.
+#: The run before a dot, from its start and possessive: each character of a text is read once.
 _BEFORE_POINT = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{11,}+(?=\.[A-Za-z0-9_-]{8})")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8}")
-#: A login within a URL that a value holds.
+#: A login in a URL inside a value.
 _LOGIN = re.compile(r"//[^/?#\s]{1,200}@")
 #: Names of parameters in a value that is a query or URL, and of members in one that is JSON.
 _NESTED = re.compile(r"(?:^|[?&;#])([^=?&;#/]{1,64})=|[\"']([^\"'=?&;#/]{1,64})[\"']\s*:")
@@ -271,23 +271,23 @@ _SPLIT = re.compile(r"([&;]|%26|%3B)", re.IGNORECASE)
 _COOKIELESS = re.compile(r"/\((?:[ASF]\([A-Za-z0-9_-]{1,128}\)){1,3}\)(?=/)", re.IGNORECASE)
 _DECODED_AT_MOST = 3
 _LONG = 16
-#: Names in a value at most; whole records of more are not looked through.
+#: Most names in a value; a value with more is secret unread.
 _MOST_NESTED = 64
 _REMEMBERED = 10_000
 
 
 class Secrets:
-    """Strips canonical URLs; ``more`` are further names of secret parameters.
+    """Removes secrets from canonical URLs; ``more`` are further names of secret parameters.
 
-    A parameter, of the query or of a path segment (";jsessionid=..."), goes with name and value
+    A parameter, of the query or of a path segment (";jsessionid=..."), is removed with name and value
 
-    - when its name says so (`names_a_secret`) or is one of ``more``, or is one of `LONG` and the value is long;
-      case, "-", "_", "." and brackets are of no account;
-    - when its value, decoded, looks drawn by chance (`by_chance`), or holds a mail address, a JSON web token, a
-      URL with a login, or such a parameter, also as a member of JSON.
+    - if its name says so (`names_a_secret`) or is one of ``more``, or is one of `LONG` and the value is long;
+      case, "-", "_", "." and brackets do not matter;
+    - if its decoded value looks random (`by_chance`), or holds a mail address, a JSON web token, a URL with a
+      login, or such a parameter, also as a member of JSON.
 
-    A mail address or a token elsewhere in the path can't be taken out: what is left would be another page.
-    Links that do something, or work once (`one_time`), are not to be followed at all.
+    A mail address or a token elsewhere in the path can't be removed: the rest would be another page. Links that
+    do something, or work once (`one_time`), must not be followed at all.
 
     >>> strip = Secrets(["ref-code"]).strip
     >>> strip("http://a.org/b;jsessionid=1F?page=2&Access_Token=x&who=me%40a.org&ref_code=7")
@@ -301,7 +301,7 @@ class Secrets:
         self._known: dict[str, bool] = {}
 
     def strip(self, url: str) -> str | None:
-        """Return a canonical URL without its secrets, None where it can't be without them or be followed."""
+        """Return a canonical URL without its secrets; None if they can't go, or it must not be followed."""
         path, mark, query = url.partition("?")
         if ";" in path or "@" in path or "%" in path or "(" in path or "eyJ" in path:
             path = self._stripped_path(path)
@@ -361,12 +361,12 @@ def _shows(text: str) -> bool:
     """Return whether a text holds a mail address, a login or a JSON web token."""
     if "@" in text and (_MAIL.search(text) or _LOGIN.search(text)):
         return True
-    # A token ends before its point: what begins too near to it is none.
+    # A token ends before its dot: one that begins too near to it is none.
     return "eyJ" in text and any(_JWT.search(found) for found in _BEFORE_POINT.findall(text))
 
 
 def _decoded(text: str) -> str:
-    """Return text without percent escapes, though it was escaped again and again."""
+    """Return text without percent escapes, up to `_DECODED_AT_MOST` levels of them."""
     for _ in range(_DECODED_AT_MOST):
         if "%" not in text:
             break

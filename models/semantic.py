@@ -1,4 +1,4 @@
-"""A table of word-piece vectors: the vectors of texts that it gives, and the file it is.
+"""Tables of word-piece vectors: their files, the vectors of texts, and the inputs learned from these.
 
 Text is cut into the word pieces of a BERT vocabulary (WordPiece, uncased; Wu et al. 2016, section 4.1). The
 file is a line that names the table, a checksum, then MessagePack.
@@ -21,11 +21,11 @@ from scentline.models.policy.combiner import BayesianLogisticRegression
 from scentline.models.policy.inputs import MOST, SEMANTIC_INPUTS
 from scentline.models.words import stream_safe, words
 
-#: What a piece that continues a word begins with.
+#: Prefix of a piece that continues a word.
 INSIDE = "##"
 #: Longer words have no pieces.
 MOST_LETTERS = 100
-# Blocks of ideographs, each of which is a word of its own.
+# Blocks of ideographs; each ideograph is a word.
 _IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F))
 
 
@@ -63,7 +63,7 @@ def _pieces(word: str, vocabulary: Mapping[str, int]) -> list[int]:
 
 
 def _words(text: str) -> list[str]:
-    """Cut text, in lower case and without accents, at white space and around each sign and ideograph."""
+    """Split text, in lower case and without accents, at white space and around each symbol and ideograph."""
     lowered = text.lower()
     if lowered.isascii():
         plain = lowered
@@ -92,14 +92,14 @@ Bytes = npt.NDArray[np.int8]
 Scales = npt.NDArray[np.float32]
 Places = npt.NDArray[np.intp]
 
-#: Texts whose vectors are kept in memory: about 15 MB of them.
+#: Texts with cached vectors: about 15 MB of them.
 CACHED = 20_000
-#: Signs of a text that are looked at; the rest is passed over.
+#: Characters of a text that count; the rest is ignored.
 MOST_TEXT = 2_000
 
 
 class SemanticTable:
-    """Vectors of word pieces: a row of ``vectors`` for each of ``pieces``, times its number in ``scales``.
+    """Vectors of word pieces: a row of ``vectors`` for each of ``pieces``, times its entry in ``scales``.
 
     Shapes: vectors (pieces, size), scales (pieces,). The pieces are those of a BERT vocabulary, in lower case,
     without its special ones.
@@ -138,9 +138,9 @@ class SemanticTable:
         return total / length if length else total
 
 
-#: What a file begins with; the number is the format's version.
+#: The beginning of a file; the number is the format's version.
 NAME, VERSION = b"scentline semantic table ", b"1\n"
-#: Bounds of a file, of its pieces and of the numbers in a vector.
+#: Most bytes of a file, most pieces, and most numbers in a vector.
 MOST_BYTES = 64_000_000
 MOST_PIECES = 300_000
 MOST_SIZE = 1_024
@@ -149,7 +149,7 @@ _CHECKSUM = sha256().digest_size
 
 
 class SemanticTableError(ScentlineError, ValueError):
-    """Bytes that are no table; the text says why."""
+    """Bytes that do not hold a table; the text says why."""
 
 
 class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -160,7 +160,7 @@ class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def pack(table: SemanticTable) -> bytes:
-    """Return the bytes of a table: the same for an equal one."""
+    """Return the bytes of a table; equal tables have the same bytes."""
     scales = table.scales.astype("<f4").tobytes()
     body = msgspec.msgpack.encode(
         _Stored(list(table.pieces), table.size, table.vectors.astype(np.int8).tobytes(), scales)
@@ -169,9 +169,9 @@ def pack(table: SemanticTable) -> bytes:
 
 
 def unpack(data: bytes) -> SemanticTable:
-    """Return the table of bytes that `pack` returned.
+    """Return the table from the bytes of `pack`.
 
-    Raises `SemanticTableError` for any others, before memory is taken for more than they hold.
+    Other bytes raise `SemanticTableError`; none take memory for more than they hold.
     """
     if len(data) > MOST_BYTES:
         raise SemanticTableError(f"semantic table: {len(data)} bytes, expected at most {MOST_BYTES}")
@@ -211,15 +211,15 @@ def _checked(stored: _Stored) -> SemanticTable:
     return SemanticTable(stored.pieces, vectors, scales)
 
 
-#: Candidates whose vectors are kept in memory, and pages and candidates that there is room for at first.
+#: Candidates with cached vectors, and the initial room for pages and candidates.
 CACHED_SENSES, ROOM = 50_000, 64
-#: Words of a fetched page's subject at most; judged pages that the average looks at, the first of a crawl.
+#: Most words of a fetched page's subject; most judged pages in the kernel's average, the first of a crawl.
 MOST_WORDS, MOST_JUDGED = 20, 4_096
-#: Mean of the regression's bias before the first page, and deviation of all its weights.
+#: Prior mean of the regression's bias, and prior deviation of all its weights.
 BIAS, DEVIATION = -2.0, 4.0
-#: Of the kernel exp((cos - MIDDLE) / WIDTH), and its largest exponent.
+#: The kernel exp((cos - MIDDLE) / WIDTH), and its largest exponent.
 MIDDLE, WIDTH, STEEPEST = 0.5, 0.08, 5.0
-#: The cosine of words that have nothing in common, and what it varies by.
+#: The cosine of unrelated words, and its spread.
 UNLIKE, SPREAD = 0.15, 0.15
 
 _ENDING = re.compile(r"\.[A-Za-z]{1,5}$")
@@ -232,9 +232,7 @@ def last_words(url: str) -> str:
 
 
 def subject(last: str, anchors: Iterable[str]) -> str:
-    """Return the text that says what a page is about before it is fetched: its URL's `last_words` and anchors.
-
-    Each of them counts once.
+    """Return the subject of a page before it is fetched: its URL's `last_words` and anchors, each once.
 
     >>> subject(last_words("http://example.org/wp/British_Rail.html"), ["trains", "british rail", "trains"])
     'british rail trains'
@@ -243,7 +241,7 @@ def subject(last: str, anchors: Iterable[str]) -> str:
 
 
 def page_subject(url: str, title: str) -> str:
-    """Return the text that says what a fetched page is about: its URL's last segment and its title, cut short.
+    """Return the subject of a fetched page: its URL's last segment and its title, cut short.
 
     >>> page_subject("http://example.org/wp/British_Rail.html", "British Rail: a history")
     'british rail british rail history'
@@ -254,9 +252,9 @@ def page_subject(url: str, title: str) -> str:
 
 
 class _Learnt:
-    """What one predicate's verdicts say: a regression, and by judged page whether it counts, and is a hit.
+    """What one predicate's verdicts taught: a regression, and by judged page whether it counts, and is a hit.
 
-    ``sums`` are those of the kernel over these, a column a candidate.
+    ``sums`` are the kernel's sums over these, a column per candidate.
     """
 
     def __init__(self, wanted: Vector, rooms: tuple[int, int]) -> None:
@@ -268,9 +266,9 @@ class _Learnt:
         self.verdicts, self.sums = (np.zeros((2, room)) for room in rooms)
 
     def more(self, subject: str, pages: int, hits: int) -> list[bool]:
-        """Return the verdicts on pages of a subject that are more than it had before.
+        """Return the verdicts on a subject's pages that were added since the last call.
 
-        Fewer mean that it was forgotten: what was learned from it stays.
+        Lower counts mean that it was forgotten: what was learned from it stays.
         """
         known_pages, known_hits = self.told.get(subject, (0, 0))
         more_hits = max(0, hits - known_hits)
@@ -282,7 +280,7 @@ class _Learnt:
 
 
 class Meanings:
-    """What predicates' verdicts say about meaning, from a ``table`` of vectors.
+    """Inputs from the meaning of candidates, learned from verdicts on a ``table`` of vectors.
 
     Three inputs of a candidate with the vector e, each within +-4, and 0 where e is zeros: the logit of a
     Bayesian logistic regression on [e, 1] less that of the base rate p; ln((sum k y + p) / (sum k + 1) / p)
@@ -294,12 +292,12 @@ class Meanings:
         self.table = table
         self._learnt: dict[str, _Learnt] = {}
         self._pages, self._judged = np.zeros((table.size, ROOM)), 0
-        # By URL the column of a candidate, and the text of its vector; the judged pages that it has seen.
+        # By URL a candidate's column and text; by column its vector, and the number of judged pages absorbed.
         self._columns: dict[str, tuple[int, str]] = {}
         self._vectors, self._seen = np.zeros((table.size, ROOM)), np.zeros(ROOM, np.intp)
 
     def add(self, predicate: str, topic: Iterable[str] = ()) -> None:
-        """Begin to learn from the verdicts of a predicate with these words."""
+        """Start to learn from the verdicts of a predicate with these words."""
         rooms = self._pages.shape[1], self._vectors.shape[1]
         self._learnt[predicate] = _Learnt(self.table.vector(" ".join(topic)), rooms)
 
@@ -308,7 +306,7 @@ class Meanings:
         self._learnt.pop(predicate, None)
 
     def hear(self, subject: str, counts: Mapping[str, tuple[int, int]]) -> None:
-        """Learn from the pages of a subject, by predicate the pages and hits; those not added are left."""
+        """Learn from a subject's pages and hits by predicate; predicates not added are ignored."""
         vector = self.table.vector(subject)
         known = [(self._learnt[name], cell) for name, cell in counts.items() if name in self._learnt]
         told = [(learnt, learnt.more(subject, *cell)) for learnt, cell in known]
@@ -330,7 +328,7 @@ class Meanings:
     def inputs(self, texts: Sequence[tuple[str, str]], rates: Mapping[str, float]) -> Vector:
         """Return the inputs of distinct URLs with these subjects, shape (predicates, URLs, 3).
 
-        ``rates`` are the base rates of predicates; what was not added has zeros.
+        ``rates`` are the base rates of predicates; those not added have zeros.
         """
         columns = self._taken_up(texts)
         self._look(columns)
@@ -348,7 +346,7 @@ class Meanings:
         return np.minimum(MOST, np.maximum(-MOST, found, out=found), out=found)
 
     def _taken_up(self, texts: Sequence[tuple[str, str]]) -> Places:
-        """Return the columns of candidates; one with another text has seen no page."""
+        """Return the columns of candidates; one with a new text has absorbed no page."""
         if len(self._columns) + len(texts) > CACHED_SENSES:
             self._columns.clear()
         columns = []
@@ -370,7 +368,7 @@ class Meanings:
                 learnt.sums = longer(learnt.sums, columns)
 
     def _look(self, columns: Places) -> None:
-        """Absorb the pages that were judged since; candidates that have seen as many go together."""
+        """Absorb the pages judged since; candidates that have absorbed the same number go together."""
         seen = self._seen[columns]
         for pages in distinct(seen[seen < self._judged]).tolist():
             group, fresh = columns[seen == pages], slice(pages, self._judged)

@@ -1,9 +1,9 @@
-"""Who visited what near what: a user's latest accesses, pairs of them, and a whole log at once.
+"""Pairs of a user's accesses: a user's latest accesses, the pairs among them, and a whole log at once.
 
-A window has one user's latest accesses, bounded and in time order, however late or often their log lines come.
-Two accesses are *d* steps apart when *d* - 1 others of the same user lie between them. The pairs within
-``reach`` steps are what temporal locality (Aggarwal 2004, section 3.1) and co-visits are made of. Log lines may
-come late: an access put in between others moves them apart, and what was counted is taken back.
+A window has one user's latest accesses, bounded and in time order, even if log lines come late or repeat. Two
+accesses are *d* steps apart when *d* - 1 others of the same user lie between them. The pairs within ``reach``
+steps make up temporal locality (Aggarwal 2004, section 3.1) and co-visits. A late log line moves the accesses
+around it apart, and what was counted for these is taken back.
 """
 
 from bisect import bisect_left
@@ -28,13 +28,12 @@ class Visit(msgspec.Struct, array_like=True, frozen=True, order=True, gc=False):
 
 
 def insert(window: list[Visit], visit: Visit, limit: int) -> int | None:
-    """Put ``visit`` into the ordered ``window`` and return its place there.
+    """Insert ``visit`` into the ordered ``window`` and return its place there.
 
     None means a repeated line: the window holds a visit of the same time and URL. Beyond ``limit`` (at least
-    1) the oldest visit leaves. A visit older than all of a full window is not kept and taken for new (place
-    -1), since the window can't tell any more: forgetting a page seen late would be worse than seeing it
-    twice. Hence the window is always the ``limit`` latest distinct visits, whatever the order they came in.
-    O(log n) comparisons.
+    1) the oldest visit leaves. A visit older than a full window is not kept, but counts as new (place -1): to
+    miss a late page would be worse than to count it twice. Hence the window always has the ``limit`` latest
+    distinct visits, in whatever order they came. O(log n) comparisons.
     """
     place = bisect_left(window, visit)
     if place < len(window) and window[place] == visit:
@@ -47,13 +46,13 @@ def insert(window: list[Visit], visit: Visit, limit: int) -> int | None:
     return max(place, -1)
 
 
-#: Steps up to which two visits count as a co-visit, and what a step is worth: whole sixths of 1 / distance.
+#: Most steps between co-visits, and the unit of their weight: 1 / distance is whole in sixths.
 COVISITED = 3
 SIXTHS = 6
 
 
 class Pair(NamedTuple):
-    """A change of what two pages have in common: ``times`` accesses within the region, co-visits in sixths."""
+    """A change of the counts of two pages: ``times`` access pairs within the region, co-visits in sixths."""
 
     url: str
     other: str
@@ -62,7 +61,7 @@ class Pair(NamedTuple):
 
 
 def sixths(distance: int) -> int:
-    """Return what a co-visit ``distance`` steps away is worth, 1 / distance, in sixths; 0 beyond three.
+    """Return the weight of a co-visit at ``distance`` steps, 1 / distance, in sixths; 0 beyond three.
 
     >>> [sixths(distance) for distance in (1, 2, 3, 4)]
     [6, 3, 2, 0]
@@ -71,12 +70,12 @@ def sixths(distance: int) -> int:
 
 
 def changes(window: Sequence[Visit], place: int, reach: int) -> Iterator[Pair]:
-    """Yield how pairs changed when ``window[place]`` came in: its own, and those it moved one step apart.
+    """Yield the changes of pairs by the new ``window[place]``: its own, and those it moved one step apart.
 
-    A pair is yielded once, for both of its pages; an access has none with another of the same page. At most
-    2 ``reach`` own pairs and ``reach`` (``reach`` + 1) / 2 moved ones.
+    A pair is yielded once, for both of its pages; two accesses of one page are no pair. At most 2 ``reach`` own
+    pairs and ``reach`` (``reach`` + 1) / 2 moved ones.
     """
-    if len(window) == 1:  # as of most users of most logs
+    if len(window) == 1:  # most users of most logs
         return
     url = window[place].url
     last = min(len(window) - 1, place + reach)
@@ -98,9 +97,9 @@ def changes(window: Sequence[Visit], place: int, reach: int) -> Iterator[Pair]:
 def arrive(
     window: list[Visit], visit: Visit, referrer: str | None, *, limit: int, reach: int
 ) -> list[Pair] | None:
-    """Put a visit into a user's ``window`` of ``limit`` visits; return how pairs changed, None if it was there.
+    """Insert a visit into a user's ``window`` of ``limit`` visits; return changes of pairs, None if repeated.
 
-    The page that the visit was reached from is a co-visit at one step, wherever the user had been meanwhile.
+    The referring page is a co-visit at one step, wherever the user was in between.
     """
     place = insert(window, visit, limit)
     if place is None:
@@ -112,7 +111,7 @@ def arrive(
 
 
 class Step(NamedTuple):
-    """One access of a log: user, canonical URL, seconds since the epoch, the page it was reached from."""
+    """One access of a log: user, canonical URL, seconds since the epoch, referring page."""
 
     user: str
     url: str
@@ -121,13 +120,13 @@ class Step(NamedTuple):
 
 
 class Trace:
-    """What a log says of its pages, by canonical URL.
+    """Statistics of the pages of a log, by canonical URL.
 
     ``accesses``: how often a page was visited. ``visitors``: the first by name of its distinct users, at most
     ``users``. ``together``: for each page the others within ``reach`` steps of the same user, as (access
     pairs within the region, sixths of co-visits); at most ``others``, of lowest rank
-    (`models.policy.factors`). ``keepers`` is the same from the other side: the pages that keep a page.
-    A user's pairs are those within the last ``window`` accesses.
+    (`models.policy.factors`). ``keepers`` is the inverse: the pages that keep a page. A user's pairs
+    are those within the last ``window`` accesses.
     """
 
     def __init__(

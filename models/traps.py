@@ -1,14 +1,14 @@
-"""What brings no page however long it is crawled: URLs without end, and soft 404s.
+"""Crawler traps: endless spaces of URLs, and soft 404s.
 
-Some spaces are told by the URL alone. The rules are those that large crawlers came to: Heritrix's
-PathologicalPathDecideRule and TooManyPathSegmentsDecideRule, Nutch's regex-urlfilter.
+The URL alone reveals some spaces. The rules are those of large crawlers: Heritrix's PathologicalPathDecideRule
+and TooManyPathSegmentsDecideRule, Nutch's regex-urlfilter.
 
-Others are told by their pages: URLs that differ in numbers only, and bring nothing. A calendar, a counter, a
-shop's every combination of filters: the crawl asks for some, and then for no more.
+Their pages reveal others: URLs that differ only in numbers, and bring nothing. A calendar, a counter, a shop's
+every combination of filters: the crawl requests some, and then no more.
 
-Soft 404s are pages that say there is no page, although the server says that all is well. Bar-Yossef, Broder,
-Kumar and Tomkins, Sic transit gloria telae (WWW 2004), section 3, ask the server for a page that can't exist;
-here the page's own words must do, so that nobody is asked for what is not there.
+Soft 404s are pages that say there is no page, although the status is a success. Bar-Yossef, Broder, Kumar and
+Tomkins, Sic transit gloria telae (WWW 2004), section 3, request a page that can't exist; here the page's own
+words must do, so that no server gets such requests.
 """
 
 import re
@@ -19,9 +19,9 @@ import msgspec
 
 from scentline.models.url import identifier
 
-#: Longest run of segments whose repetition is looked for.
+#: Longest run of segments that is checked for repetition.
 RUN = 4
-#: Years between which a date in a URL may lie: beyond them a calendar goes on without events.
+#: First and last year of a date in a URL: beyond them a calendar goes on without events.
 YEARS = (1500, 2100)
 
 _IN_PATH = r"/(\d{4})[/-](?:0?[1-9]|1[0-2])(?=[/-]|\Z)"  # /2031/05 and /2031-05-12
@@ -35,10 +35,10 @@ _LETTER = re.compile(r"[A-Za-z]")
 
 
 class Bounds(NamedTuple):
-    """What a URL may have: segments of its path, parameters of its query, and repetitions of either.
+    """Bounds of a URL: segments of its path, parameters of its query, and repetitions of either.
 
-    ``repeats`` is how often in a row a run of segments makes a trap; a segment, or the name of a parameter, may
-    be there as often in all, and no more.
+    A run of segments ``repeats`` times in a row is a trap, and so is a segment or a parameter's name that
+    occurs more often than that.
     """
 
     segments: int = 20
@@ -47,7 +47,7 @@ class Bounds(NamedTuple):
 
 
 def trap(url: str, bounds: Bounds) -> str:
-    """Return why a canonical URL belongs to a space without end; empty where it seems to be a page.
+    """Return why a canonical URL belongs to an endless space; empty if it looks like a page.
 
     >>> trap("http://example.org/a/b/a/b/a/b/", Bounds())
     '3 times in a row the path segments a/b'
@@ -66,9 +66,9 @@ def trap(url: str, bounds: Bounds) -> str:
 
 
 def _repeated(segments: list[str], times: int) -> str:
-    """Say which run of segments stands ``times`` times in a row, or which segment is there more than so often.
+    """Return which run of segments occurs ``times`` times in a row, or which segment more often; else empty.
 
-    Numbers, as in dates, may be.
+    Numbers, as in dates, may repeat.
     """
     if len(set(segments)) == len(segments):
         return ""
@@ -102,7 +102,7 @@ def _query(query: str, bounds: Bounds) -> str:
 
 def _date(url: str) -> str:
     dates = _DATES if "=" in url else _PATH_DATES
-    if dates.search(url) is None:  # as of most: in two thirds of the time
+    if dates.search(url) is None:  # most URLs: two thirds of the time
         return ""
     for found in dates.finditer(url):
         year = int(next(filter(None, found.groups())))
@@ -117,17 +117,17 @@ _DATED = re.compile(r"/0(?:[/-]0){1,2}/?\Z|[?&][^&=]*=0-0(?:-0)?(?=&|\Z)|[?&]mon
 
 
 class Barren(msgspec.Struct, array_like=True):
-    """How many pages of a space brought nothing, in a row.
+    """The number of useless pages of a space in a row.
 
-    ``copies`` are those that were like another page, or said that there is none, or had no words but those of
-    others in the space; ``misses`` are those that satisfied no predicate.
+    ``copies`` are duplicates, soft 404s, and pages without words that are new in the space; ``misses`` are
+    pages that satisfied no predicate.
     """
 
     copies: int = 0
     misses: int = 0
 
     def copied(self) -> None:
-        """Count a page that is no page of its own."""
+        """Count a duplicate or a soft 404."""
         self.copies += 1
         self.misses += 1
 
@@ -138,7 +138,7 @@ class Barren(msgspec.Struct, array_like=True):
 
 
 def pattern(url: str) -> str | None:
-    """Return a canonical URL with its numbers behind the host replaced; None where there are none.
+    """Return a canonical URL with the numbers after its host replaced by 0; None if there are none.
 
     >>> pattern("http://h2.org/cal/2031/05?day=12")
     'http://h2.org/cal/0/0?day=0'
@@ -151,7 +151,7 @@ def pattern(url: str) -> str | None:
 
 
 def dated(name: str) -> bool:
-    """Tell whether a pattern is that of a calendar's days or months, not of what happened on them.
+    """Return whether a pattern is that of a calendar's days or months, not of events on them.
 
     >>> dated("http://h.org/cal/0/0/0"), dated("http://h.org/0/0/0/report-0.html")
     (True, False)
@@ -160,17 +160,17 @@ def dated(name: str) -> bool:
 
 
 def space(url: str) -> bytes | None:
-    """Return the 12 bytes that stand for a URL's pattern; None where it has no numbers."""
+    """Return the 12-byte identifier of a URL's pattern; None if it has no numbers."""
     found = pattern(url)
     return None if found is None else identifier(found)
 
 
-#: Words that such a page has at most: an article on missing pages has more.
+#: Most words of a soft 404: an article on missing pages has more.
 MOST_WORDS = 200
-#: Characters of a page without a title that may say so.
+#: First characters, checked if a page has no title.
 _OPENING = 60
 
-# Part of a title, between its separators; what several languages' servers and content systems write.
+# Part of a title between separators, as servers and content systems write it in several languages.
 _SAYS = re.compile(
     r"(?:(?:http\s)?(?:error|fehler|erreur|errore)\s:?\s?404\b.{0,40}"
     r"|404\s?[:.!-]?\s?(?:error|fehler|not found|page not found|file not found|seite nicht gefunden)?\b.{0,20}"
@@ -186,7 +186,7 @@ _SEPARATORS = re.compile(r"\s[|–—:·»«-]+\s|\s?[|·»«]\s?|:\s")
 
 
 def says_missing(title: str, text: str) -> bool:
-    """Tell whether a page of this title and text, both with single spaces, says that there is no page.
+    """Return whether a page is a soft 404, by its title and text, both with single spaces.
 
     >>> says_missing("Page not found | Example", "Try the search.")
     True

@@ -1,8 +1,8 @@
-"""Canonical URLs: the one spelling under which a page is known, and what is derived from it.
+"""Canonical URLs: the one spelling that identifies a page, and what is derived from it.
 
-Servers add session ids to URLs when a visitor takes no cookies, so that one page has a URL a visit. Of these
-only what names itself is taken away, and only where the value looks like nothing else: a page lost is worse
-than a page fetched twice, which near-duplicates settle.
+Servers add session ids to URLs for visitors without cookies, so that a page has another URL on each visit. An
+id is removed only if its name says so and its value looks like nothing else: a lost page is worse than a page
+fetched twice, which the detection of near-duplicates finds.
 """
 
 import pkgutil
@@ -17,8 +17,8 @@ import can_ada
 import msgspec
 from publicsuffixlist import PublicSuffixList
 
-# The servlet standard's path parameter (Jakarta Servlet 7.1.3). Not behind a dot: what is left must not be a
-# dot segment.
+# The servlet standard's path parameter (Jakarta Servlet 7.1.3). Not after a dot: the rest must not be a dot
+# segment.
 _PATH_PARAMETER = re.compile(r"(?<=[^/.]);(?:jsessionid|phpsessid)=[\w.!~+-]{8,}(?=[/;]|\Z)", re.IGNORECASE)
 # ASP.NET without cookies: a segment such as (S(lit3py55t21z5v55vlm25s55)).
 _SEGMENT = re.compile(r"/\((?:[A-Z]\(\w{1,40}\)){0,4}S\(\w{24,}\)(?:[A-Z]\(\w{1,40}\)){0,4}\)(?=/)")
@@ -29,7 +29,7 @@ _PARAMETERS = tuple(
         # Names that mean nothing else: PHP, servlets, ASP, osCommerce, Zen Cart, xt:Commerce, ColdFusion.
         r"(?:phpsessid|jsessionid|aspsessionid[a-z]{8}|oscsid|zenid|xtcsid)=[\w.!~,-]{8,}",
         r"cftoken=[\w-]{8,}",
-        # Names that a page may go by: the value must be a hash, or long and mixed.
+        # Names that may also identify a page: the value must be a hash, or long and mixed.
         r"sid=(?:[0-9a-f]{32}|[0-9a-f]{40})",
         r"(?:session|sessid|sessionid|session_id)=(?=[^&]*[0-9])(?=[^&]*[a-z])[0-9a-z]{26,}",
     )
@@ -59,16 +59,16 @@ def without_session(path: str, query: str) -> tuple[str, str]:
 
 
 MAX_LENGTH = 2000
-#: Links that are remembered in their canonical form, and URLs whose identifier is: pages link to the same ones.
+#: Cached canonical forms of links, and cached identifiers of URLs: pages link to the same ones.
 REMEMBERED = 5_000
-#: Bytes that stand for a URL where the URL itself would be too long.
+#: Bytes of a URL's identifier, which is used where the URL itself would be too long.
 IDENTIFIER_BYTES = 12
 
-#: What a message must give as a URL to be read: as much of the canonical form as its readers rely on.
+#: Required form of a URL in a message: as much of the canonical form as its readers rely on.
 URL_PATTERN = r"^https?://[^/?#@\x00-\x20]+/"
 Url = Annotated[str, msgspec.Meta(pattern=URL_PATTERN, max_length=MAX_LENGTH)]
 
-# What the WHATWG parser writes for an http(s) URL that a crawler can ask for: no user information, a host
+# What the WHATWG parser writes for an http(s) URL that a crawler can request: no user information, a host
 # that is a DNS name (labels of 1 to 63 characters) or an IPv6 address. Each character has one way to match,
 # so that matching is linear.
 _SCHEME_AND_HOST = r"(https?://)((?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\])"
@@ -79,19 +79,19 @@ _CRAWLABLE = re.compile(
     r"(?:#.*)?",
     re.DOTALL,
 )
-# What is its own canonical form, told in a fifth of the time that it takes to make it: names and a path of the
-# commonest signs. No segment begins with a dot; the last label of the host has letters alone, so that it is no
-# address, and none is of IDNA. A query may have a session in it.
+# URLs that are canonical already, found in a fifth of the time of canonicalising: host and path of the most
+# common characters. No segment begins with a dot; the last label of the host has only letters, so that it is no
+# address, and none is of IDNA. A query may hold a session id.
 _PLAIN = re.compile(
     r"https?://(?=[^/]{1,253}/)(?:(?!xn--)[a-z0-9_-]{1,63}\.)++[a-z]{2,63}(?:/(?!\.)[A-Za-z0-9._~-]*+)++"
     r"(\?[A-Za-z0-9._~=&+,:/-]+)?"
 )
 _MAX_HOST = 253
-# What `canonical` returns, as far as its form goes.
+# The form of what `canonical` returns.
 _WRITTEN = re.compile(_SCHEME_AND_HOST + _PORT + r"/[!\"$-~]*")
 _MAX_PORT = 65_535
-# Percent escapes to be changed, stray percent signs, and what RFC 3986 does not allow in a path or query. Each
-# match costs a call: an escape in upper case of what needs one is none.
+# Percent escapes to change, stray percent signs, and what RFC 3986 does not allow in a path or query. Each
+# match costs a call: a required escape in upper case does not match.
 _ESCAPED = "(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
 _TO_REPAIR = re.compile(rf"%(?!{_ESCAPED})([0-9A-Fa-f]{{2}})?|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -103,10 +103,10 @@ _BREAKS = re.compile(r"[\t\n\r]")
 def canonical(url: str, base: str | None = None) -> str | None:
     r"""Return the canonical form of ``url``, joined to the canonical URL ``base`` where it is relative.
 
-    None for what is not a crawlable URL: another scheme than http(s), user information, a host that DNS
+    None if it is not a crawlable URL: another scheme than http(s), user information, a host that DNS
     can't hold, more than 2,000 characters, or no URL at all. The host is in lower case and IDNA, without a
     trailing dot; default port, fragment, dot segments and an empty query are dropped; percent escapes are
-    in upper case and only where RFC 3986 asks for them. The query keeps its order; session ids are taken away
+    in upper case and only where RFC 3986 requires them. The query keeps its order; session ids are removed
     (`models.url`). The result is ASCII and its own canonical form.
 
     >>> canonical("HTTP://Example.ORG:80/a/../%7euser/caf\u00e9?b=1&a=2#top")
@@ -122,7 +122,7 @@ def canonical(url: str, base: str | None = None) -> str | None:
         return _canonical(url)
     try:
         return _remembered(_join(base, url))
-    except ValueError:  # the base is no URL that anything could be joined to
+    except ValueError:  # nothing can be joined to this base
         return None
 
 
@@ -154,7 +154,7 @@ _remembered = lru_cache(REMEMBERED)(_canonical)
 
 
 def crawlable(url: str) -> bool:
-    """Return whether a text has the form of a canonical URL, whatever it came from.
+    """Return whether a text has the form of a canonical URL, whatever its source.
 
     >>> crawlable("http://xn--n3h.net/a?b"), crawlable("http://me@example.org/"), crawlable("http://a b/")
     (True, False, False)
@@ -173,12 +173,12 @@ def host(url: str) -> str:
 
 
 def prefixes_of(host: str) -> tuple[str, str]:
-    """Return what the canonical URLs of a host begin with."""
+    """Return the prefixes of a host's canonical URLs."""
     return f"http://{host}/", f"https://{host}/"
 
 
 def origin(url: str) -> str:
-    """Return scheme, host and port of a canonical URL: what has a robots.txt of its own.
+    """Return scheme, host and port of a canonical URL: the scope of a robots.txt.
 
     >>> origin("https://example.org:8080/a")
     'https://example.org:8080'
@@ -188,7 +188,7 @@ def origin(url: str) -> str:
 
 @lru_cache(REMEMBERED)
 def identifier(url: str) -> bytes:
-    """Return the bytes that stand for a canonical URL where the URL itself would be too long.
+    """Return the identifier of a canonical URL, for places where the URL itself would be too long.
 
     >>> identifier("http://example.org/").hex()
     'dccb11ce7b25f43a7ce8f7d0'
@@ -197,7 +197,7 @@ def identifier(url: str) -> bytes:
 
 
 def tokens(url: str) -> frozenset[str]:
-    """Return the distinct tokens of a URL: what stands between "." and "/" after the scheme, in lower case.
+    """Return the distinct tokens of a URL: the parts between "." and "/" after the scheme, in lower case.
 
     Aggarwal (2004), section 3.
 
@@ -225,10 +225,10 @@ def _repaired(match: re.Match[str]) -> str:
 
 
 def _without_dot_segments(path: str) -> str:
-    """Return a path whose characters are in order, without the dot segments that the parser may have left.
+    """Return a repaired path without the dot segments that the parser may have left.
 
-    It leaves them in paths with a segment that begins with a dot: /.a/../b stays as it is. A server, or who
-    asks it, would not (WHATWG URL standard, 4.4, path state).
+    It leaves them in paths with a segment that begins with a dot: /.a/../b stays as it is. Servers and browsers
+    remove them (WHATWG URL standard, 4.4, path state).
     """
     segments = path.split("/")[1:]
     kept: list[str] = []
@@ -264,19 +264,19 @@ def _join(base: str, url: str) -> str:
     return path[: path.rindex("/") + 1] + url
 
 
-#: Hosts whose owners, and addresses whose networks, are kept in memory.
+#: Hosts with cached owners, and addresses with cached networks.
 CACHED = 100_000
-#: Bits of an address that tell networks apart: what one customer is given, of either version.
+#: Network bits of an address of either version: what one customer is given.
 _IPV4_BITS, _IPV6_BITS = 24, 64
-# Top levels whose suffixes are kept in memory: more than there are.
+# Top-level domains with cached suffixes: more than there are.
 _TOPS = 2_000
 
 
 @lru_cache(_TOPS)
 def _suffixes(top: str, encoded: bool) -> PublicSuffixList:
-    """Return the suffixes in a top level; where ``encoded``, names beyond ASCII also as URLs have them.
+    """Return the suffixes in a top-level domain; if ``encoded``, non-ASCII names also in their IDNA form.
 
-    All at once take ten times as long as the few that most crawls need.
+    To load all takes ten times as long as the few that most crawls need.
     """
     try:
         listed_as = top.encode().decode("idna")
@@ -295,8 +295,8 @@ def _lines() -> Sequence[str]:
 def domain(host: str) -> str:
     """Return the registered domain of a canonical URL's host, which may have a port.
 
-    An address, or a name of one label, stands for itself. A top level that the list does not know is a public
-    suffix, as the list's algorithm has it.
+    An address, or a name of one label, stands for itself. A top-level domain that the list lacks is a public
+    suffix, as in the list's algorithm.
 
     >>> domain("news.example.co.uk:8080"), domain("someone.github.io")
     ('example.co.uk', 'someone.github.io')
@@ -311,7 +311,7 @@ def domain(host: str) -> str:
 
 @lru_cache(CACHED)
 def network(address: str) -> str:
-    """Return the /24 or /64 that an address lies in; empty for what is no address.
+    """Return the /24 or /64 of an address; empty if the text is no address.
 
     >>> network("192.0.2.77"), network("2001:db8::1:2:3:4")
     ('192.0.2.0/24', '2001:db8:0:0::/64')
@@ -328,7 +328,7 @@ def network(address: str) -> str:
 
 
 def server(address: str) -> str:
-    """Return what is asked as one: an IPv4 address, or the /64 of an IPv6 one, which is a single customer's.
+    """Return the server of an address: an IPv4 address itself, or the /64 of an IPv6 one, a single customer's.
 
     >>> server("192.0.2.77"), server("2001:db8::1")
     ('192.0.2.77', '2001:db8:0:0::/64')
@@ -341,7 +341,7 @@ def server(address: str) -> str:
 
 @lru_cache(CACHED)
 def owner(host: str) -> str:
-    """Return who owns a host, by its name alone: its registered domain, or the network of an address.
+    """Return the owner of a host, by its name alone: its registered domain, or the network of an address.
 
     >>> owner("news.example.co.uk"), owner("192.0.2.77:8080")
     ('example.co.uk', '192.0.2.0/24')
@@ -350,7 +350,7 @@ def owner(host: str) -> str:
 
 
 def owners_of(urls: Iterable[str]) -> set[str]:
-    """Return who own the hosts of canonical URLs."""
+    """Return the owners of the hosts of canonical URLs."""
     return {owner(host(url)) for url in urls}
 
 
@@ -361,7 +361,7 @@ def _without_port(host: str) -> str:
 
 
 def address_of(text: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a text is, with a port or without; None where it is none."""
+    """Return the address in a text, with a port or without; None if it is none."""
     try:
         found = ip_address(_without_port(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Words: how text is cut, the same way for pages, anchors, the words around a link, and keywords."""
+"""Words: text is split the same way for pages, anchors, the words around a link, and keywords."""
 
 import re
 import sys
@@ -10,15 +10,15 @@ from unicodedata import category, normalize
 MAX_LENGTH = 40
 MAX_DIGITS = 4
 
-# Signs that belong to the letter before them, and that need not compose with it: the vowels of Devanagari. They
-# are looked for where there are any: not in Chinese, Korean, private, cuneiform and Tangut.
+# Marks that belong to the letter before them, whether they compose with it or not, as the vowels of Devanagari.
+# The ranges leave out blocks without any: Chinese, Korean, private, cuneiform and Tangut.
 _MARKED = ((0x300, 0x3400), (0xA000, 0xAC00), (0xFB00, 0x12000), (0x16A00, 0x17000), (0x1B000, 0x1F000))
 _SIGNS = (chr(number) for first, end in _MARKED for number in range(first, end))
 _ALL = [sign for sign in _SIGNS if category(sign)[0] == "M"]
 
 
 def _spans(signs: Sequence[str]) -> str:
-    """Return ascending signs as spans of a set: `re` takes ten times as long for one by one."""
+    """Return ascending characters as ranges of a set: `re` takes ten times as long for single ones."""
     numbers = [ord(sign) for sign in signs]
     firsts = [chr(number) for before, number in pairwise([-1, *numbers]) if number > before + 1]
     lasts = [chr(number) for number, after in pairwise([*numbers, sys.maxunicode + 2]) if after > number + 1]
@@ -28,16 +28,16 @@ def _spans(signs: Sequence[str]) -> str:
 _ALL_MARKS = _spans(_ALL)
 _MARKS = _spans([sign for sign in _ALL if sign < "\U00010000"])
 #: A run of letters and digits in folded text, whatever its length.
-# Possessive: what the parts match is told apart by its first sign, and giving back would take time without end.
+# Possessive: the first character decides which part matches, and backtracking would take endless time.
 WORD = re.compile(rf"[^\W_]++(?:[{_MARKS}]++[^\W_]*+)*+")
-# Marks in a row beyond those that are kept: 30, as in Unicode's stream-safe text (UAX #15, section 13). To put
-# them in order takes the square of their number.
+# Marks in a row beyond the 30 that are kept, as in Unicode's stream-safe text (UAX #15, section 13). To order
+# them takes the square of their number.
 _EXCESS = re.compile(f"([{_ALL_MARKS}]{{30}})[{_ALL_MARKS}]++")
 # Where such a run may be, found many times as fast: no mark is a letter, a digit or a space.
 _SUSPECT = re.compile(r"[^\w\s]{31,}+")
-# Signs beyond ASCII, with what little ASCII lies between two of them.
+# Non-ASCII characters, with up to 16 ASCII characters between two of them.
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f](?:[\x00-\x7f]{0,16}+[^\x00-\x7f])*+")
-# The commonest of these, which are no part of a word: no-break space, dashes, quotation marks, dots.
+# The most common of these that are no part of a word: no-break space, dashes, quotation marks, dots.
 _BETWEEN = "\u00a0\u2013\u2014\u2018\u2019\u201c\u201d\u00ab\u00bb\u00b6\u00b7\u2022\u2026"
 # For text.translate: letters in lower case, digits, and a space for all else.
 _ASCII = "".join(sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128)))
@@ -61,7 +61,7 @@ def words(text: str) -> list[str]:
 
 
 def is_word(run: str) -> bool:
-    """Tell whether a run of folded letters and digits is not one of those that are left out."""
+    """Return whether a run of folded letters and digits is a word, and not left out."""
     size = len(run)
     if size == 1:
         return run.isdigit() or not run.isascii()
@@ -69,7 +69,7 @@ def is_word(run: str) -> bool:
 
 
 def word_end(text: str, offset: int) -> int:
-    """Return the end of the word that ``offset`` stands in; ``offset`` itself between words.
+    """Return the end of the word that contains ``offset``; ``offset`` itself between words.
 
     >>> word_end("two words", 5), word_end("two words", 4)
     (9, 4)
@@ -79,7 +79,7 @@ def word_end(text: str, offset: int) -> int:
 
 
 def folded(text: str) -> str:
-    """Return ``text`` case-folded, in normal form NFC, without the signs that are invisible inside a word.
+    """Return ``text`` case-folded, in normal form NFC, without characters that are invisible inside a word.
 
     Of more than 30 marks in a row the first are kept.
 
@@ -94,7 +94,7 @@ def folded(text: str) -> str:
 
 
 def stream_safe(text: str) -> str:
-    """Return ``text`` with 30 marks at most in a row: fit to be normalised.
+    """Return ``text`` with at most 30 marks in a row, which is safe to normalise.
 
     >>> len(stream_safe("a" + "\u0301" * 1000))
     31
@@ -103,13 +103,13 @@ def stream_safe(text: str) -> str:
 
 
 def spaced(text: str, offsets: Sequence[int] = ()) -> tuple[str, list[int]]:
-    r"""Return the folded runs of letters and digits with spaces between them, and where ``offsets`` are there.
+    r"""Return the folded runs of letters and digits with spaces between them, and the new ``offsets``.
 
-    The offsets are in ascending order. A word that one of them stands in begins before it.
+    The offsets are in ascending order. A word that contains one of them lies before it.
 
-    A table makes the runs of ASCII in a third of the time that the regular expression takes. The expression
-    gets only what is not ASCII, from one space to the next, because most of any text is ASCII with a dash or an
-    accent here and there; a space ends a run in any normal form.
+    A table makes the runs of ASCII in a third of the time of the regular expression. The expression gets only
+    non-ASCII text, from one space to the next, because most text is ASCII with a dash or an accent here and
+    there; a space ends a run in any normal form.
 
     >>> spaced("Caf\u00e9 au lait", [2, 5])
     ('  café  au lait ', [7, 8])
@@ -129,7 +129,7 @@ def spaced(text: str, offsets: Sequence[int] = ()) -> tuple[str, list[int]]:
         size += start - done
         done = start
         while done < end:
-            # The word that the next offset stands in goes before it.
+            # The word that contains the next offset goes before it.
             cut = word_end(text, waiting[0]) if waiting and waiting[0] < end else end
             pieces.append(f" {' '.join(WORD.findall(folded(text[done:cut])))} ")
             size += len(pieces[-1])
@@ -142,7 +142,7 @@ def spaced(text: str, offsets: Sequence[int] = ()) -> tuple[str, list[int]]:
 
 
 def _beyond_ascii(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where there is more than ASCII, from one space to the next."""
+    """Yield the spans of non-ASCII text, from one space to the next."""
     done = 0
     while (beyond := _BEYOND_ASCII.search(text, done)) is not None:
         start = max(done, text.rfind(" ", done, beyond.start()))

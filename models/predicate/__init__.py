@@ -1,7 +1,7 @@
-"""The predicate language: which pages are of interest; and why a page is, for people.
+"""The predicate language, and excerpts, which show people why a page satisfies a predicate.
 
-That is the sentence with the first words that a predicate asks for. One that asks for none, but for a category,
-a host or a title, has the beginning of the text.
+An excerpt is the sentence with the first of the predicate's keywords. For a predicate without any, such as one
+of a category, a host or a title, it is the beginning of the text.
 """
 
 import re
@@ -11,7 +11,7 @@ from itertools import islice
 from scentline.models.predicate.parser import ANYTHING, Predicate, Sought, parse
 from scentline.models.predicate.syntax import Keyword, PredicateError, View, wanted
 
-#: The predicate of a crawl that has none, and its expression: every page is at an http or https URL.
+#: The default predicate of a crawl, and its expression: every page has an http or https URL.
 EVERY_PAGE, EVERY_URL = "every-page", 'url.prefix("http")'
 
 __all__ = [
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 
-#: Characters of an excerpt, and those of them before the words that are looked for; two dots of three are more.
+#: Characters of an excerpt, and of its part before a keyword; up to two ellipses are extra.
 LENGTH, _BEFORE = 160, 60
-#: Keywords that are looked for, and characters of a text that they are looked for in.
+#: Keywords that are searched for, and characters of a text that are searched.
 _KEYWORDS, _TEXT = 5, 100_000
-# Characters before and behind them that are looked at: there may be white space without end.
+# Characters read before and after a keyword: there may be endless white space.
 _WINDOW = 1_000
 
 _SPACE = re.compile(r"\s+")
@@ -42,8 +42,7 @@ _END = re.compile(r"[.!?…][\"'”»)\]]*+(?= |$)|[。！？]")
 def excerpt(predicate: Predicate, view: View, prose: str) -> str:
     """Return a few words of a page that satisfies a predicate, on one line and without control characters.
 
-    ``prose`` is its main text, with whatever white space. The words that are asked for are looked for there,
-    and then in all of its text.
+    The keywords are searched for in ``prose``, its main text with any white space, then in all of its text.
 
     >>> from scentline.models.predicate import parse
     >>> text = "It snowed. The ice hockey season begins on Sunday. It will rain."
@@ -70,7 +69,7 @@ def _single(text: str) -> str:
 
 @lru_cache(maxsize=1000)
 def _written(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds words in a text, whatever is between them."""
+    """Return a pattern of words with any characters but letters and digits between them."""
     between = r"[\W_]++".join(map(re.escape, words))
     return re.compile(rf"(?<![^\W_]){between}(?![^\W_])", re.IGNORECASE)
 
@@ -86,7 +85,7 @@ def _around(text: str, start: int, end: int) -> str:
 
 
 def _line(text: str, start: int, end: int, *, dots: bool = False) -> str:
-    """Return what follows ``start``, to the end of the sentence behind ``end`` where that is near."""
+    """Return the text from ``start`` to the end of the sentence after ``end``, cut short where that is far."""
     limit = start + LENGTH
     stop = _END.search(text, end, limit + 1) if end else None
     cut = stop is None and len(text) > limit

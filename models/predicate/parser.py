@@ -1,10 +1,10 @@
-"""A predicate, which says what a page must hold to be of interest; its text, or the error's place in that.
+"""The parser of predicates: from a text to a `Predicate`, or to an error with its column.
 
-The text is read by hand, by recursive descent, one function a rule of the grammar in docs/predicates.md: a
-library for grammars took longer to import and to prepare than all predicates take to read, in each process.
+It is written by hand, by recursive descent, one method per rule of the grammar in docs/predicates.md: a grammar
+library took longer to import and to prepare, in each process, than all predicates take to parse.
 
-What stands in quotes is read by the test's own reader, which raises ValueError that says what it expected.
-Languages are ISO 639 codes of two letters, of three where there are no two.
+A test parses the text in its quotes itself, and raises ValueError with what it expected. Languages are ISO 639
+codes of two letters, or of three where there are no two.
 """
 
 import re
@@ -47,7 +47,7 @@ _CODES = """
     vo wa wuu xh yo yue zh zu
 """
 
-#: Those that the judge of languages tells apart.
+#: The languages that the judge of languages distinguishes.
 LANGUAGES = frozenset(_CODES.split())
 
 
@@ -56,7 +56,7 @@ _NOT_IN_A_HOST = re.compile(r"[\s#]")
 
 
 def keyword(text: str) -> Keyword:
-    """Read a keyword: its words are cut and folded as a page's are."""
+    """Parse a keyword; its words are split and folded like a page's."""
     if "*" in text:
         raise ValueError('expected words without "*", which stands for letters in title("...") alone')
     found = words(text)
@@ -105,7 +105,7 @@ def _url_part(text: str) -> str:
     return text
 
 
-#: The functions of the language: name, and what makes a test of the text in the parentheses.
+#: The functions of the language: name, and what parses the text in the parentheses to a test.
 FUNCTIONS: Mapping[str, Callable[[str], Node]] = MappingProxyType(
     {
         "category": _category,
@@ -119,7 +119,7 @@ FUNCTIONS: Mapping[str, Callable[[str], Node]] = MappingProxyType(
 )
 
 
-#: Characters of an expression at most, and how deep parentheses and ``not`` nest.
+#: Most characters of an expression, and the deepest nesting of parentheses and ``not``.
 MAX_LENGTH, MAX_DEPTH = 10_000, 64
 
 _SPACE = re.compile(r"\s*")
@@ -129,25 +129,25 @@ _NOT = re.compile(r"not(?![\w.])", re.IGNORECASE)
 _OPEN, _CLOSE = re.compile(r"\("), re.compile(r"\)")
 _NAME = re.compile(r"[^\W\d]\w*(\.\w+)*")
 _STRING = re.compile(r"""(["'])(?:\\[\s\S]|(?!\1)[^\\])*\1""")
-# Any other backslash stands for itself, so that regular expressions need no second one.
+# Any other backslash is literal, so that regular expressions need no second one.
 _ESCAPE = re.compile(r"\\([\\\"'])")
 
 
 class _Reading:
-    """One pass over an expression; all before ``_place`` is read."""
+    """One pass over an expression, which is parsed up to ``_place``."""
 
     def __init__(self, expression: str) -> None:
         self._expression = expression
         self._place = 0
 
     def whole(self) -> Node:
-        """Return the tree of all of it."""
+        """Parse the whole expression."""
         node = self._either(0)
         if self._next < len(self._expression):
             raise self._unexpected('"and", "or" or the end')
         return node
 
-    # the rules, each of which reads what it is named after, so deep inside others
+    # the rules of the grammar, at a depth of nesting
 
     def _either(self, depth: int) -> Node:
         operands = [self._both(depth)]
@@ -199,17 +199,17 @@ class _Reading:
         except ValueError as error:
             raise self._error(start, f"{shown}: {error}") from error
 
-    # what they are made of
+    # tokens and errors
 
     @property
     def _next(self) -> int:
-        """The place of what comes next, behind white space."""
+        """The place of the next token, after white space."""
         space = _SPACE.match(self._expression, self._place)
         assert space is not None
         return space.end()
 
     def _take(self, pattern: re.Pattern[str]) -> str:
-        """Return what comes next, which then is read; empty where it is none of these."""
+        """Consume the next token and return it; empty if it does not match."""
         found = pattern.match(self._expression, self._next)
         if found is None:
             return ""
@@ -222,14 +222,14 @@ class _Reading:
         return depth + 1
 
     def _unexpected(self, expected: str) -> PredicateError:
-        """Say what could have come next."""
+        """Return the error of an unexpected token."""
         self._check_quote()
         start = self._next
         at_end = start == len(self._expression)
         return self._error(self._place if at_end else start, f"expected {expected}")
 
     def _check_quote(self) -> None:
-        """Raise where a quote comes next that is never closed, whatever may stand there."""
+        """Raise if the next token is a quote that is never closed."""
         start = self._next
         if self._expression[start : start + 1] in ('"', "'") and not _STRING.match(self._expression, start):
             raise self._error(start, "this quote is never closed")
@@ -249,14 +249,14 @@ def _no_function(name: str) -> str:
 
 
 class Sought(NamedTuple):
-    """What a predicate tells a policy before any page is judged; see `Predicate` for each."""
+    """What a policy knows of a predicate before any page is judged; see `Predicate` for each."""
 
     topic: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
     names_subject: bool = True
 
 
-#: Of a predicate of which nothing is told.
+#: For a predicate of which nothing is known.
 ANYTHING = Sought()
 
 
@@ -272,19 +272,17 @@ class Predicate:
 
     @cached_property
     def categories(self) -> frozenset[str]:
-        """The category names it asks for."""
+        """The category names that it tests."""
         return frozenset(test.name for test in tests(self.root) if isinstance(test, Category))
 
     @cached_property
     def languages(self) -> frozenset[str]:
-        """The languages it asks for."""
+        """The languages that it tests."""
         return frozenset(test.code for test in tests(self.root) if isinstance(test, Language))
 
     @cached_property
     def keywords(self) -> tuple[str, ...]:
-        """The distinct folded words that pages of interest hold, in the order they are written.
-
-        They are those of the `phrases`.
+        """The distinct folded words of the `phrases`, in the order they are written.
 
         >>> parse('category("Sports") and ("Ice Hockey" or title("Puck crawl*")) and not "ball"').keywords
         ('ice', 'hockey', 'puck')
@@ -295,7 +293,7 @@ class Predicate:
     def phrases(self) -> tuple[tuple[str, ...], ...]:
         """The distinct sequences of folded words that pages of interest hold, in the order they are written.
 
-        They are those of keywords and titles that no ``not`` turns round; a pattern with ``*`` names no word.
+        They are those of keywords and titles that no ``not`` negates; a pattern with ``*`` names no word.
 
         >>> parse('category("Sports") and ("Ice Hockey" or title("Puck crawl*")) and not "ball"').phrases
         (('ice', 'hockey'), ('puck',))
@@ -312,8 +310,8 @@ class Predicate:
     def topic(self) -> tuple[str, ...]:
         """The distinct folded words that say what the pages of interest are about.
 
-        They are the keywords, and the words of the last level of each category that no ``not`` turns round: a
-        category's name tells a person, too, what to expect there.
+        They are the keywords, and the words of the last level of each category that no ``not`` negates: its
+        name describes its pages to people, too.
 
         >>> parse('category("Sports.Ice_hockey") and "goal" and not category("Cricket")').topic
         ('goal', 'ice', 'hockey')
@@ -324,9 +322,9 @@ class Predicate:
 
     @cached_property
     def names_subject(self) -> bool:
-        """Whether words say what the pages of interest are about, and no pattern says how they are written.
+        """Whether words say what the pages of interest are about, and no pattern constrains letters.
 
-        What words mean tells nothing of the letters of a URL, or of those that a title's ``*`` stands for.
+        The meaning of words does not predict the letters of a URL, or those of a title's ``*``.
 
         >>> [parse(text).names_subject for text in ('"ski"', '"ski" and url("/20[0-9]{2}/")', 'title("ski*")')]
         [True, False, False]
@@ -342,19 +340,19 @@ class Predicate:
 
     @property
     def sought(self) -> Sought:
-        """What it tells a policy."""
+        """What a policy knows of it before any page is judged."""
         return Sought(self.topic, self.phrases, self.names_subject)
 
     def __str__(self) -> str:
         return str(self.root)
 
     def evaluate(self, view: View) -> bool:
-        """Tell whether the page satisfies the predicate."""
+        """Return whether the page satisfies the predicate."""
         return self.root(view)
 
 
 def parse(expression: str) -> Predicate:
-    """Parse the text of a predicate; raises PredicateError, which points at the column.
+    """Parse the text of a predicate; raises PredicateError with the column.
 
     ``"words"`` in single or double quotes hold where these whole words follow each other in title or text, in
     any case. The functions are ``category``, ``lang``, ``title`` (``*`` within a word), ``host`` (and hosts

@@ -1,8 +1,8 @@
-"""The syntax tree of a predicate: its tests, how they combine, and how it is written.
+"""The syntax tree of a predicate: its tests, its operators, and its text.
 
-A node is called with a view, which is what a predicate sees of a page, and tells whether the page holds it.
+A node is called with a view, the part of a page that predicates see, and returns whether the page satisfies it.
 ``str(node)`` parses to an equal node; it has parentheses only where one ``and`` or ``or`` stands inside another
-operator. The tests are a keyword, and what a function with one argument asks.
+operator. The tests are keywords, and functions with one argument.
 """
 
 import re
@@ -22,10 +22,10 @@ _AROUND = 60
 
 
 class PredicateError(ScentlineError, ValueError):
-    """A predicate that can't be read.
+    """A predicate that can't be parsed.
 
-    ``column`` counts characters from 1; ``problem`` says what stands there or what was expected. The message
-    holds both, with the expression (of a long one, what stands around the column) and a caret.
+    ``column`` counts characters from 1; ``problem`` says what is there or what was expected. The message
+    holds both, with the expression (of a long one, the part around the column) and a caret.
     """
 
     def __init__(self, expression: str, column: int, problem: str) -> None:
@@ -52,11 +52,11 @@ def _excerpt(expression: str, position: int) -> tuple[str, int]:
 
 
 def printable(text: str) -> str:
-    """Return a text with a space for each sign that would end a line or do worse to a terminal."""
+    """Return a text with a space for each character that would end a line or do worse to a terminal."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
-# Stands between title and text, so that no phrase reaches from one into the other; never a word itself.
+# Separates title and text, so that no phrase spans both; never a word itself.
 _BREAK = "|"
 
 
@@ -64,9 +64,9 @@ _BREAK = "|"
 class View:
     """A page as predicates see it.
 
-    ``url`` is canonical; ``categories`` holds what the judges of categories say of the page, already expanded
+    ``url`` is canonical; ``categories`` are those that the judges of categories give the page, already expanded
     (``A.B`` brings ``A``), ``language`` is the ISO 639 code that the judge of languages gives it. ``sequence``
-    are the words of the text, where they are known; else they are cut when a predicate first asks for them.
+    has the words of the text if they are known; else they are split on first use.
     """
 
     url: str
@@ -111,7 +111,7 @@ def _spaced(sequence: list[str]) -> str:
     return f" {' '.join(sequence)} "
 
 
-# How tightly a node binds: a part that binds no tighter than its whole stands in parentheses.
+# How tightly a node binds: a part that binds no tighter than its whole gets parentheses.
 _OR, _AND, _NOT = range(3)
 
 
@@ -119,13 +119,13 @@ class Node(Protocol):
     """A predicate or a part of one."""
 
     def __call__(self, view: View) -> bool:
-        """Tell whether the page holds it."""
+        """Return whether the page satisfies it."""
         ...
 
 
 @dataclass(frozen=True)
 class Not:
-    """The opposite of a part."""
+    """The negation of a part."""
 
     operand: Node
     binding: ClassVar[int] = _NOT
@@ -134,7 +134,7 @@ class Not:
         return f"not {_within(self.operand, _NOT)}"
 
     def __call__(self, view: View) -> bool:
-        """Ask the part."""
+        """Negate the result of the part."""
         return not self.operand(view)
 
 
@@ -149,7 +149,7 @@ class And:
         return " and ".join(_within(operand, _NOT) for operand in self.operands)
 
     def __call__(self, view: View) -> bool:
-        """Ask each part, until one does not hold."""
+        """Evaluate the parts until one does not hold."""
         # A loop: all() with a generator takes twice the time.
         for operand in self.operands:  # noqa: SIM110
             if not operand(view):
@@ -168,7 +168,7 @@ class Or:
         return " or ".join(_within(operand, _AND) for operand in self.operands)
 
     def __call__(self, view: View) -> bool:
-        """Ask each part, until one holds."""
+        """Evaluate the parts until one holds."""
         for operand in self.operands:  # noqa: SIM110 - as above
             if operand(view):
                 return True
@@ -176,7 +176,7 @@ class Or:
 
 
 def tests(node: Node) -> Iterator[Node]:
-    """Yield the tests a tree is made of, in the order they are written."""
+    """Yield the tests of a tree, in the order they are written."""
     if isinstance(node, Not):
         yield from tests(node.operand)
     elif isinstance(node, And | Or):
@@ -187,9 +187,9 @@ def tests(node: Node) -> Iterator[Node]:
 
 
 def wanted(node: Node, *, turned: bool = False) -> Iterator[Node]:
-    """Yield the tests that speak for a page when they hold: those below no ``not``, or below two.
+    """Yield the tests that count for a page if they hold: those under no ``not``, or under two.
 
-    ``turned`` says that the tree itself stands below a ``not``.
+    ``turned`` means that the tree itself is under a ``not``.
     """
     if isinstance(node, Not):
         yield from wanted(node.operand, turned=not turned)
@@ -241,7 +241,7 @@ class Keyword:
 
 @dataclass(frozen=True)
 class Category:
-    """``category("A.B")``: what the judge of categories says of the page, spelled as there."""
+    """``category("A.B")``: a category that the judge of categories gives the page, in its spelling."""
 
     name: str
 
@@ -255,7 +255,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Language:
-    """``lang("de")``: the language that the page is mostly written in, as far as its text tells."""
+    """``lang("de")``: the main language of the page, judged by its text."""
 
     code: str
 
@@ -275,7 +275,7 @@ class Title:
     _expression: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # A word holds nothing that is syntax to re2.
+        # A word holds no syntax of re2.
         patterns = " ".join(self.patterns).replace("*", "[^ ]*")
         object.__setattr__(self, "_expression", re2.compile(f" {patterns} "))
 
@@ -309,7 +309,7 @@ class Host:
 
 
 def regex(pattern: str) -> Any:
-    """Return a regular expression of RE2, in bounded memory; raises ValueError when it is none or too large."""
+    """Return a regular expression of RE2, in bounded memory; raises ValueError if invalid or too large."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _REGEX_MEMORY
@@ -324,7 +324,7 @@ def regex(pattern: str) -> Any:
 class UrlRegex:
     """``url("regex")``: a regular expression of RE2 (linear time) that matches anywhere in the URL.
 
-    Raises ValueError when it is not one, or is too large.
+    Raises ValueError if it is invalid or too large.
     """
 
     pattern: str
@@ -359,7 +359,7 @@ class UrlPrefix:
 class UrlSuffix:
     """``url.suffix(".uk")``: what the canonical URL, or its host name, ends with.
 
-    The host name counts too, so that ``.uk`` asks for the pages of the United Kingdom (Aggarwal 2004, section
+    The host name counts too, so that ``.uk`` matches the pages of the United Kingdom (Aggarwal 2004, section
     1: "whose URL ends with the extension .uk") although the URL of a page ends in a path.
     """
 
