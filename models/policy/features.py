@@ -314,7 +314,7 @@ class Significant:
 
 
 def with_earlier(counted: Weighed, pages: float, hits: float, ratio: float) -> Weighed:
-    """Return counts with those of an earlier crawl, whose hits are scaled by ``ratio``, p now over p then.
+    """Return counts plus those of an earlier crawl, with hits scaled by ``ratio``, p now over p then.
 
     >>> with_earlier((2, 1), 8, 4, 0.5)
     (10, 3.0)

@@ -87,7 +87,7 @@ class Knowledge:
         return log_lift(*self.with_earlier(feature, counted), self.rate)
 
     def with_earlier(self, feature: str, counted: Weighed) -> Weighed:
-        """Return the counts of a feature other than a word and the inherited ones, at the current base rate."""
+        """Return a feature's counts plus the inherited ones, at the current base rate; not for words."""
         earlier = self._earlier_counts.get(feature) if self._earlier else None
         return counted if earlier is None else with_earlier(counted, *earlier, self.rate / self._earlier)
 

@@ -19,7 +19,7 @@ from scentline.models.words import words
 
 #: A sweep ends when the ranks moved by less than this a page.
 TOLERANCE = 1e-4
-#: The idf factors have moved once linking pages have grown by this share since the last sweep that found so.
+#: The idf factors have moved once linking pages have grown by this share since they last did.
 GROWTH = 0.1
 
 
@@ -72,7 +72,7 @@ def backlinks(row: PageRow) -> int:
     return max((links for links, _ in row.links.values()), default=0)
 
 
-#: Linking pages between two sweeps: at least so many, and `GROWTH` of those that there were.
+#: Linking pages between two sweeps: at least so many, and `GROWTH` of those at the last sweep.
 EVERY = 10
 
 

@@ -28,7 +28,7 @@ WORDS = {
 
 #: Letters that a root has at least: shorter ones, as of "sea" and "war", are parts of too many words.
 LEAST = 5
-#: Endings that are stripped from a word: the first that leaves so many letters.
+#: Endings that are stripped from a word: the first that leaves `LEAST` letters.
 _ENDINGS = (
     "ization", "ations", "ation", "ional", "ities", "ings", "ions", "ing", "ion", "ity", "ors", "ers", "or",
     "er", "ed", "es", "al", "ly", "s", "e", "y", "x",

@@ -118,7 +118,7 @@ class Sizes(msgspec.Struct, array_like=True, gc=False):
     last: Answer = _NONE
 
     def take(self, visited: float, time: float, size: int) -> bool:
-        """Apply an answer of a page last ``visited`` then; return whether it changes what is kept."""
+        """Apply an answer of a page whose last visit was at ``visited``; return whether it changes anything."""
         before = self.visited, self.at, self.last
         if visited > self.visited:
             self._revisit(visited)

@@ -70,8 +70,8 @@ class DueQueue:
     level wait until they reach it. It follows the choices: down when no ready page is above it, which examines
     all pages once, and up as visits get rarer.
 
-    Above ``limit`` pages, the tenth that comes due last is evicted at once. ``evicted`` says that this
-    happened, until the caller, which keeps the pages elsewhere, resets it.
+    Above ``limit`` pages, the tenth that comes due last is evicted at once. ``evicted`` stays set until the
+    caller, which keeps the pages elsewhere, resets it.
     """
 
     def __init__(self, limit: int) -> None:
