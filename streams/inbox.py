@@ -32,7 +32,7 @@ KEPT = 0.9  #: Share of the bound on decoded rows that is kept when they exceed 
 MOST_SOURCES = 10_000  #: Sources, logs above all, whose origins a shard remembers.
 #: Facts in one message at most: enough to spread a message's fixed cost, few enough to be absorbed at once.
 PACK_FACTS = 200
-#: Bytes of one message at most, where it has more than one fact; the largest fact has a page's links.
+#: Bytes of one message at most, if it has more than one fact; the largest fact has a page's links.
 PACK_BYTES = 1024 * 1024
 
 Message = tuple[str, int, bytes | None, bytes | None]  #: One message to send: topic, partition, key, value.
@@ -234,7 +234,7 @@ class Shard(Outbox, Generic[Row]):
 
     @property
     def place(self) -> str:
-        """The inbox message that is being absorbed, as "topic/partition@offset"."""
+        """The inbox message in hand, as "topic/partition@offset"."""
         return f"{self.source}@{self.mark.offset}"
 
     def begin(self, offset: int) -> None:
@@ -306,7 +306,7 @@ class Shard(Outbox, Generic[Row]):
         return messages
 
     def landed(self) -> None:
-        """Forget the last closed group: RocksDB has it."""
+        """Drop the last closed group: RocksDB has it."""
         self._flying = {}
         self.let_go_of_excess()
 

@@ -72,7 +72,7 @@ def import_sparingly() -> None:
 
 @contextmanager
 def absent(package: str) -> Iterator[None]:
-    """Have a package be absent for what is imported in this block and uses it only where it is installed."""
+    """Hide a package from imports in this block that use it only if it is installed."""
     known = sys.modules.get(package)
     sys.modules[package] = None  # type: ignore[assignment]  # as import itself has it
     try:

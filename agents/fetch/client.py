@@ -215,6 +215,6 @@ def check(status: int, headers: Mapping[str, str], now: float) -> None:
     if status != 200:
         raise FetchError("gone", "no content" if status == 204 else f"status {status}")
     kind = media_type(headers)
-    # An invalid media type says nothing; the bytes will.
+    # An invalid media type says nothing: the bytes decide.
     if "/" in kind and kind not in READABLE:
         raise FetchError("unfit", f"content type {_NOT_A_TYPE.sub('', kind)[:60]}")

@@ -45,7 +45,7 @@ ENCODINGS: Final = "gzip, deflate"  #: What can be decompressed in bounded memor
 MAX_MEMBERS = 10_000  #: Members of one gzip body: each has a cost of its own, however little it holds.
 GZIP_HEAD: Final = b"\x1f\x8b"
 _STEP: Final = 65_536
-_ANY_RATIO: Final = 100_000  # Bytes of a body below which its ratio says nothing.
+_ANY_RATIO: Final = 100_000  # Bytes of a body below which its ratio is ignored.
 log = EventLog("web")
 
 

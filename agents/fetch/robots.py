@@ -43,7 +43,7 @@ _BOTH = frozenset({"noindex", "nofollow"})
 
 
 class Rules(NamedTuple):
-    """What a robots.txt says to ``agent``, a product token."""
+    """The rules of a robots.txt for ``agent``, a product token."""
 
     agent: str
     parsed: Protego
@@ -115,7 +115,7 @@ class Robots:
             await self._pending.run(place := origin(told.url), lambda: self._take_up(place, told))
 
     async def allow(self, url: str) -> float | None:
-        """Return the Crawl-delay for a canonical URL; raises `FetchError` where it may not be fetched."""
+        """Return the Crawl-delay for a canonical URL; raises `FetchError` if it may not be fetched."""
         place = origin(url)
         site = self._sites.get(place)
         if site is None or site.expires <= self._clock():

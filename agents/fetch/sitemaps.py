@@ -353,7 +353,7 @@ class Sitemaps:
             return None
 
     def _read(self, answer: Answer, name: str, url: str, left: int, known: _Marks) -> _File:
-        """Return the content of a file, without what is ``known``, and with the dates worth a hint."""
+        """Return the content of a file, less the ``known`` entries, and with the dates worth a hint."""
         found = read(answer.body)
         listed = _own(found.urls, name, url)[:left]
         now = self._clock()

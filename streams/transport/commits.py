@@ -34,7 +34,7 @@ OPTIONS: dict[str, Any] = {
 }
 #: Records of a changelog that wait to be written to the table while it is recovered.
 RECOVERY_RECORDS = 131_072
-#: The key of the mark that a user is being forgotten, in every partition of every changelog: until it is gone,
+#: The key that marks the forgetting of a user, in every partition of every changelog: until it is gone,
 #: no worker starts. An embedded log has a file instead (`agents.operate.replacement`).
 FORGETTING = b"\x00forgetting"
 

@@ -193,7 +193,7 @@ class Fetcher:
         self._change.clear()
 
     async def _lead(self) -> None:
-        """Poll each broker that leads a partition being read."""
+        """Poll each leader of a partition that is read."""
         while True:
             leaders = {self._leader(feed) for feed in self._feeds()}
             for leader in leaders - self._polls.keys():
