@@ -1,4 +1,4 @@
-"""One line of an access log, whatever its format, and what the formats share: named fields, times, escapes."""
+"""One line of an access log of any format, and what the formats share: named fields, times, escapes."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,15 +15,15 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 
 
 class LogLineError(ScentlineError, ValueError):
-    """A line that is not of its format; the text never quotes the line, which would show who its user was."""
+    """A line that does not fit its format; the text never quotes the line, which would identify its user."""
 
     explains_itself = False
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One request of a log; ``method`` and ``url`` are "-" where no request came."""
+    """One request of a log; ``method`` and ``url`` are "-" if no request came."""
 
-    #: Its address.
+    #: The client's address.
     client: str
     #: The authenticated user.
     user: str | None
@@ -42,7 +42,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 def cut_short(action: str) -> bool:
-    """Return whether Squid says that an answer did not reach its client as a whole.
+    """Return whether a Squid action means that the client did not get the whole response.
 
     >>> cut_short("TCP_MISS_ABORTED"), cut_short("TCP_MISS")
     (True, False)
@@ -111,7 +111,7 @@ def entry_of(time: float, fields: Mapping[str, str | None]) -> Entry:
 
 
 def request_of(request: str) -> tuple[str, str]:
-    """Return method and URL of a request line, "-" twice where none came; raises `LogLineError`.
+    """Return method and URL of a request line, "-" twice if none came; raises `LogLineError`.
 
     >>> request_of("GET /a b HTTP/1.1")
     ('GET', '/a b')
@@ -133,7 +133,7 @@ def unescaped(field: str) -> str:
 
 
 def ascii_of(text: str) -> str:
-    """Return text with all beyond ASCII percent-encoded as UTF-8, as in a URL.
+    """Return text with non-ASCII characters percent-encoded as UTF-8, as in a URL.
 
     >>> ascii_of("/caf\u00e9")
     '/caf%C3%A9'
@@ -205,7 +205,7 @@ def seconds_of(year: int, month: int, day: int, hour: int, minute: int, second: 
     return float(local + offset if zone[0] == "-" else local - offset)
 
 
-#: The names of each field, of which the first found counts; a dot leads into an object.
+#: The names of each field; the first one found counts, and a dot leads into an object.
 DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "client": (
         *("client", "client_ip", "remote_addr", "remote_ip", "clientip", "ClientHost", "request.client_ip"),
@@ -240,16 +240,16 @@ _CLF = re.compile(
     r"\[?(\d\d)/([A-Z][a-z]{2})/(\d{4}):([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60) ([+-]\d\d[0-5]\d)\]?", re.ASCII
 )
 _SINCE_EPOCH = re.compile(r"\d{1,17}(?:\.\d{1,9})?", re.ASCII)
-#: From here on a number counts milliseconds, from there on microseconds, then nanoseconds.
+#: The least number that counts nanoseconds, microseconds and milliseconds, and their units in a second.
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 
 
 class JsonLines:
     """Parses lines that are JSON objects; called with a line, it returns the entry.
 
-    ``named`` are texts ``FIELD=NAME``, each with the name of a field instead of the usual ones (`DEFAULTS`). A
-    name with dots is one name, or leads into objects; of a list the first value is taken. Raises ValueError for
-    a text that names no field.
+    ``named`` are texts ``FIELD=NAME``, each of which replaces the usual names of a field (`DEFAULTS`). A name
+    with dots is one name, or leads into objects; of a list the first value counts. Raises ValueError for a text
+    that names no field.
 
     >>> read = JsonLines(["url=page"])
     >>> read('{"ts": 1431857103.5, "client": "::1", "method": "GET", "page": "/a", "status": 200}').url

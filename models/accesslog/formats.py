@@ -1,11 +1,11 @@
-"""The format of a log: squid's native one, the common and combined ones, W3C's, or another that is set.
+"""Formats of logs: Squid's native one, the common and combined ones, W3C's, and custom ones.
 
 - The common one is ``host ident user [time] "request" status size``; the combined one ends with
-  ``"referrer" "agent"`` (Apache, nginx, Squid). What a server adds at the end is ignored.
+  ``"referrer" "agent"`` (Apache, nginx, Squid). Additions at the end are ignored.
 - Squid's native one is ``time elapsed client action/code size method URL user hierarchy/from type``.
-- In W3C's extended one (IIS, CloudFront, proxies) a ``#Fields`` line says what the lines hold.
+- In W3C's extended one (IIS, CloudFront, proxies) a ``#Fields`` line names the fields.
 
-Of a log whose format is not set it is the one that parses most of its first lines.
+If the format of a log is not set, it is the one that parses most of the first lines.
 """
 
 import re
@@ -85,7 +85,7 @@ def parse_common(line: str) -> Entry:
     )
 
 
-# Fields hold no white space and are parted by it: matching is linear, and gives nothing back. What follows the
+# Fields hold no white space and are separated by it: matching is linear, without backtracking. Text after the
 # content type (headers, with log_mime_hdrs) is ignored. Elapsed time is negative where the clock was set
 # back.
 _SQUID_LINE = re.compile(
@@ -119,7 +119,7 @@ def parse_squid(line: str) -> Entry:
     )
 
 
-#: The meaning of the fields, in lower case; others are ignored.
+#: The fields of an entry by W3C's names in lower case; others are ignored.
 _MEANING = {
     **{"c-ip": "client", "cs-username": "user", "cs-method": "method", "cs-uri": "url", "cs-uri-stem": "stem"},
     **{"cs-uri-query": "query", "cs-uri-scheme": "scheme", "cs-host": "host", "cs(host)": "host"},
@@ -139,9 +139,9 @@ _TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(\.\d{1,9})?)?", r
 class W3C:
     """Parses a log line by line: `directive` comes first; called with any other line, it returns the entry.
 
-    ``fields`` are those of the first lines, as a ``#Fields`` line names them, for senders who leave it out.
+    ``fields`` are the initial fields, as in a ``#Fields`` line, for senders that leave it out.
     Times are in UTC. IIS writes blanks in the agent as "+".
-    Raises ValueError where ``fields`` lack the client, the time, the method, the URL or the status.
+    Raises ValueError if ``fields`` lack the client, the time, the method, the URL or the status.
 
     >>> log = W3C()
     >>> log.directive("#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status")
@@ -159,7 +159,7 @@ class W3C:
                 raise ValueError(f"no field for the {missing}; expected one, such as c-ip, time, cs-method")
 
     def directive(self, line: str) -> bool:
-        """Return whether a line is a directive, whose fields or date hold from now on."""
+        """Apply a directive, whose fields or date hold from now on; return whether the line is one."""
         found = _DIRECTIVE.fullmatch(line)
         if found is None:
             return False
@@ -190,7 +190,7 @@ class W3C:
         return entry_of(time, fields)
 
     def _name(self, text: str) -> str:
-        """Set the fields' names, none where they do not suffice; return what is missing."""
+        """Set the fields' names, none if one is missing; return the first that is."""
         names = [_MEANING.get(name.lower(), "") for name in text.split()]
         absent = [name for name in _NEEDED if name not in names]
         if "client" not in names and "user" not in names:
@@ -213,10 +213,10 @@ class W3C:
 
 Parser: TypeAlias = Callable[[str], Entry]
 
-#: How many of a log's first lines decide its format.
+#: Number of first lines that decide a log's format.
 SAMPLE = 20
 
-#: The formats that need nothing but the line; of two that parse the same lines the first one counts.
+#: The formats that need only the line; of two that parse the same lines the first one counts.
 FORMATS: Mapping[str, Parser] = MappingProxyType(
     {"squid": parse_squid, "combined": parse_combined, "common": parse_common}
 )
@@ -225,7 +225,7 @@ RECOGNISED = (*FORMATS, "w3c", "json")
 
 
 class LogFormatError(ScentlineError, ValueError):
-    """A log of which no line is of a known format."""
+    """A log without a line of a known format."""
 
 
 def parsers(form: str = "auto", json_fields: Sequence[str] = ()) -> dict[str, Parser]:
@@ -233,7 +233,7 @@ def parsers(form: str = "auto", json_fields: Sequence[str] = ()) -> dict[str, Pa
 
     ``form`` is "auto" for any that is recognised, a format's name, ``apache:`` or ``squid:`` and a description
     as in Apache's ``LogFormat`` or Squid's ``logformat``, or ``w3c:`` and the names of the fields.
-    Raises `FormatTextError` where it is none of these.
+    Raises `FormatTextError` if it is none of these.
     """
     kind, colon, text = form.partition(":")
     if not colon:

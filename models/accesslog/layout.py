@@ -1,4 +1,4 @@
-"""Formats that a text describes, Apache's ``LogFormat`` or Squid's ``logformat``: one linear pattern each."""
+"""Custom formats, Apache's ``LogFormat`` and Squid's ``logformat``, compiled to one linear pattern each."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import msgspec
 from scentline.models.accesslog.entry import MONTHS, Entry, LogLineError, entry_of, seconds_of, unescaped
 from scentline.models.errors import ScentlineError
 
-#: Parts of a point in time, which have a form of their own.
+#: Parts of a point in time, and the pattern of each.
 TIME_PARTS = {
     "year": r"\d{4}",
     "month": r"0[1-9]|1[0-2]",
@@ -52,7 +52,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 def time_fields(text: str, written: str) -> list[str | Field]:
-    """Return the literals and fields of a point in time as ``strftime`` describes it.
+    """Return the literals and fields of a point in time in the format of ``strftime``.
 
     Raises `FormatTextError` for a code other than Y, m, b, d, H, M, S, z, s, T, F and %.
     """
@@ -70,17 +70,17 @@ def time_fields(text: str, written: str) -> list[str | Field]:
 
 
 class Dialect(NamedTuple):
-    """How a server writes its format texts."""
+    """The syntax of a server's format texts."""
 
-    #: What errors call a directive.
+    #: The name of a directive in errors.
     directive: str
     #: Matches literal text, or a directive with its code, argument and width.
     token: re.Pattern[str]
     #: The field of each code, "" for none.
     fields: Mapping[str, str]
-    #: The codes of a header of the request and of the answer.
+    #: The codes of a header of the request and of the response.
     headers: tuple[str, str]
-    #: The codes of a time that the argument describes as ``strftime`` does, and the default of that.
+    #: The codes of a time whose argument is a ``strftime`` format, and the default of that.
     times: tuple[str, ...]
     default_time: str
     #: The fields of other arguments of a time.
@@ -199,8 +199,8 @@ def _name(code: str, argument: str, written: str, dialect: Dialect) -> str:
 class Layout:
     """Parses lines of a format given as literals and fields; called with a line, it returns its entry.
 
-    Raises `FormatTextError` where two fields have nothing between them, or where client, time, request, method
-    or status are missing.
+    Raises `FormatTextError` if two fields have nothing between them, or if client, time, request, method or
+    status are missing.
     """
 
     def __init__(self, tokens: Sequence[str | Field]) -> None:
@@ -238,7 +238,7 @@ class Layout:
 
 
 def _merged(tokens: Sequence[str | Field]) -> list[str | Field]:
-    """Return the tokens with adjacent literals joined and each name given once, to the first that has it."""
+    """Return the tokens with adjacent literals joined, and each name only at its first field."""
     merged: list[str | Field] = []
     seen: set[str] = set()
     for token in tokens:

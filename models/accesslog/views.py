@@ -1,4 +1,4 @@
-"""Which lines of a log are page views by people: no media, no robots, no client that passes for a crowd."""
+"""Page views by people among the lines of a log: no media, no robots, no client that poses as a crowd."""
 
 import math
 import re
@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address
 from scentline.models.accesslog.entry import Entry
 from scentline.models.url import address_of
 
-#: Content types of what a page embeds or a user saves: images, styles, scripts, media, fonts, archives.
+#: Content types of embedded and downloaded files: images, styles, scripts, media, fonts, archives.
 _MEDIA_KINDS = frozenset({"image", "audio", "video", "font"})
 _MEDIA_TYPES = frozenset(
     {
@@ -26,7 +26,7 @@ _MEDIA_TYPES = frozenset(
         *("application/x-msdownload", "application/x-apple-diskimage"),
     }
 )
-#: The same by the end of the URL's path.
+#: The same by the extension in the URL's path.
 _EXTENSIONS = """
     avif bmp gif heic ico jpeg jpg jxl png svg svgz tif tiff webp
     css js less map mjs scss swf wasm
@@ -35,16 +35,16 @@ _EXTENSIONS = """
     7z apk bz2 cab deb dmg exe gz iso jar msi pkg rar rpm tar tbz2 tgz txz war xz zip zst
 """
 _MEDIA_EXTENSIONS = frozenset(_EXTENSIONS.split())
-#: Types that do not say what was sent.
+#: Types that do not identify the content.
 _NO_TYPE = frozenset({None, "application/octet-stream", "binary/octet-stream"})
 
 
 def page_view(entry: Entry) -> str | None:
-    """Return why an entry is not a page view, or None when it is one.
+    """Return why an entry is not a page view, or None if it is one.
 
     In this order: "method" (another than GET), "status" (other than 2xx and 304), "media" (an image, style,
-    script, film, sound, font or archive by its content type or, where that says nothing, by its URL).
-    Whether the URL can be crawled shows when it is made canonical.
+    script, film, sound, font or archive by its content type or, if that says nothing, by its URL).
+    `models.url.canonical` decides whether the URL can be crawled.
     """
     if entry.method != "GET":
         return "method"
@@ -64,9 +64,9 @@ def _is_media(entry: Entry) -> bool:
     return bool(dot) and extension.lower() in _MEDIA_EXTENSIONS
 
 
-#: Viewers counted in one minute, and robots and clients remembered, at least.
+#: Most viewers counted in a minute, and fewest robots and clients remembered.
 KEPT = 50_000
-#: Clocks kept apart: machines that write one log, and lines with a wrong time.
+#: Most clocks of a log: machines that write it, and lines with a wrong time.
 CLOCKS = 4
 #: Minutes by which a line's time may differ from its clock's.
 _NEAR = 60
@@ -84,17 +84,17 @@ class _Clock:
         return abs(minute - self.minute) <= _NEAR
 
     def open(self, minute: float) -> None:
-        """Begin a later minute; a line that comes late counts to the one that is open."""
+        """Start a later minute; a late line counts in the open one."""
         if minute > self.minute:
             self.minute = minute
             self.views = {}
 
 
 class Rates:
-    """Counts views of the open minute; a late line counts to it as well.
+    """Counts views in the open minute; a late line counts in it as well.
 
-    A line whose time is more than an hour away opens a minute of its own and leaves the other one open, so that
-    a wrong time neither holds a minute open nor empties it. The last four are kept.
+    A line whose time is more than an hour off opens another minute and leaves the first one open, so that a
+    wrong time neither keeps a minute open nor empties it. The last four are kept.
 
     >>> rates = Rates()
     >>> [rates.count("ann", time) for time in (60.0, 61.0, 1e11, 62.0, 1e11, 120.0)]
@@ -102,7 +102,7 @@ class Rates:
     """
 
     def __init__(self) -> None:
-        self._clocks: list[_Clock] = []  # that of the last line at the end
+        self._clocks: list[_Clock] = []  # the last line's at the end
         self._last = _Clock(math.nan)  # near nothing
 
     def count(self, viewer: str, time: float) -> int:
@@ -127,7 +127,7 @@ class Rates:
         return clock
 
 
-#: What names a robot in its agent, in any case: "bot", "crawler" or "spider" at the end of a word ("Cubot" is a
+#: Names of robots in an agent, in any case: "bot", "crawler" or "spider" at the end of a word ("Cubot" is a
 #: telephone); a URL or mail address, which browsers do not send; these, as whole words.
 _PROGRAMS = r"""
     aiohttp archiver bingpreview curl facebookexternalhit feedfetcher-google feedparser fetcher
@@ -144,22 +144,22 @@ _AGENT = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 
-#: Agents remembered, and characters of one: logs have few.
+#: Agents remembered, and most characters of one: logs have few.
 _AGENTS = 10_000
 _AGENT_LENGTH = 500
 
 
 class Robots:
-    """Detects a log's robots by its lines up to now alone: the same lines give the same answers.
+    """Detects a log's robots from its lines so far alone: the same lines give the same results.
 
     A user or address is a robot from the line on
 
-    - whose agent names one ("robot by agent": of that line only, since people may share the address);
-    - with which it requested robots.txt ("robot by robots.txt");
-    - with which it views more than ``rate`` pages in a minute of the log's own time ("robot by rate"), or its
-      client, under whatever names, more than ``client_rate``; 0 is no limit.
+    - whose agent names one ("robot by agent": for that line only, since people may share the address);
+    - that requests robots.txt ("robot by robots.txt");
+    - that exceeds ``rate`` page views in a minute of the log's own time ("robot by rate"), or ``client_rate``
+      of its client under any names; 0 is no limit.
 
-    Memory is bounded: at least the last 50,000 robots are kept; `Rates` says how many viewers are counted.
+    Memory is bounded: at least the last 50,000 robots are kept; `Rates` bounds the viewers.
     """
 
     def __init__(self, rate: int, client_rate: int = 0) -> None:
@@ -172,15 +172,15 @@ class Robots:
         self._client_views = Rates()
 
     def ask(self, identity: str, entry: Entry) -> None:
-        """Note a request of any kind: one for robots.txt makes its sender a robot."""
+        """Record a request of any kind: one for robots.txt makes its sender a robot."""
         url = entry.url
         if "/robots.txt" in url and url.partition("?")[0].endswith("/robots.txt"):
             self._note(identity, "robot by robots.txt")
 
     def reason(self, identity: str, entry: Entry, client: str | None = None) -> str | None:
-        """Return why the viewer of a page is a robot, None where it seems to be none.
+        """Return why the viewer of a page is a robot, None if it does not look like one.
 
-        ``client`` is the client that the view came from, None where it is unknown.
+        ``client`` is the client of the view, None if it is unknown.
         """
         if entry.agent is not None and self._named(entry.agent):
             return "robot by agent"
@@ -189,7 +189,7 @@ class Robots:
         found = self._of(identity)
         if client is None or not self._client_rate:
             return found
-        # All users of a client are not the user of its name, who may be one of many.
+        # The name of all users of a client differs from its own, which may be one user of many.
         every_user = f"all of {client}"
         if self._client_views.count(every_user, entry.time) > self._client_rate:
             self._note(every_user, "robot by rate")
@@ -218,16 +218,16 @@ class Robots:
 
 _NETWORK = 64
 _BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-#: An IPv4 address, as most lines have, found ten times as fast as by parsing.
+#: An IPv4 address, as in most lines; matched in a tenth of the time of parsing.
 _PLAIN = re.compile(rf"(?!0\.0\.0\.0){_BYTE}(?:\.{_BYTE}){{3}}")
 
 
 def network(client: str) -> str | None:
-    """Return the addresses that one client holds, as its name; None where a line does not name its client.
+    """Return the name of a client, which is the addresses it holds; None if the line names no client.
 
-    An IPv4 address is one client, and so is the /64 of an IPv6 address (RFC 6177). A port is left out. What is
-    no address, such as a digest, is a client as it is. "", "-" and the unspecified address, which
-    cleaned logs have in each line, name no client.
+    An IPv4 address is one client, and so is the /64 of an IPv6 address (RFC 6177), without a port. Any other
+    text, such as a digest, is a client as it is. "", "-" and the unspecified address, which cleaned logs have
+    in each line, name no client.
 
     >>> [network(text) for text in ("192.0.2.7", "192.0.2.7:51234", "2001:db8::7", "::ffff:192.0.2.7", "-")]
     ['192.0.2.7', '192.0.2.7', '2001:db8::/64', '192.0.2.7', None]

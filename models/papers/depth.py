@@ -1,18 +1,17 @@
-"""How deep to crawl a site (Baeza-Yates and Castillo 2004): by how its users go, or by where its links lead.
+"""How deep to crawl a site (Baeza-Yates and Castillo 2004), by its users' sessions or by its links.
 
 The three random surfers of section 3 differ in where they go back to, and in the depths where they stay.
 
 A surfer goes one level deeper with probability q. With 1 - q he goes back: one level (A), to the start page or
-out of the site, which is the same to the levels (B), or to any level down to the present one, each as likely as
-the others (C). The share of time x_i on level i, in the long run, is
+out of the site, which is the same for the levels (B), or to any level down to the present one, all equally
+likely (C). The share of time x_i on level i, in the long run, is
 
     A:  x_i = (1 - r) r^i with r = q / (1 - q), for q < 1/2 (else the surfer never comes back)
     B:  x_i = (1 - q) q^i
     C:  x_i = (1 - q)^2 (i + 1) q^i
 
-All three are negative binomial distributions, of the ratio r (A) or q (B, C), and of one trial (A, B) or two
-(C). So A and B are one and the same distribution of levels, of which A's q is r / (1 + r). Each is fitted to
-the page views of a site.
+All three are negative binomial distributions, with the ratio r (A) or q (B, C), and one trial (A, B) or two
+(C). So A and B are the same distribution of levels; A's q is r / (1 + r). Each is fitted to page views.
 """
 
 import math
@@ -27,7 +26,7 @@ import msgspec
 class Visits(msgspec.Struct):
     """Counts of a site's sessions; they add up in any order."""
 
-    #: By level.
+    #: Page views by level.
     views: list[int] = []
     sessions: int = 0
 
@@ -42,7 +41,7 @@ class Visits(msgspec.Struct):
         return sum(level * views for level, views in enumerate(self.views))
 
     def reached(self) -> list[float]:
-        """Return the share of the views on the levels up to each."""
+        """Return, for each level, the share of the views on the levels up to it."""
         shares, so_far = [], 0
         for views in self.views:
             so_far += views
@@ -50,7 +49,7 @@ class Visits(msgspec.Struct):
         return shares
 
     def depth(self, share: float) -> int:
-        """Return the least level up to which there is the share of the views; raises ValueError without views.
+        """Return the least level with the share of the views up to it; raises ValueError without views.
 
         >>> Visits(views=[6, 3, 1]).depth(0.9)
         1
@@ -72,11 +71,11 @@ class Surfer(StrEnum):
 
     @property
     def trials(self) -> int:
-        """How many trials the negative binomial distribution of the levels has."""
+        """The number of trials of the negative binomial distribution of the levels."""
         return 2 if self is Surfer.C else 1
 
     def ratio(self, q: float) -> float:
-        """Return the ratio of the distribution; raises ValueError where there is none.
+        """Return the ratio of the distribution; raises ValueError if there is none.
 
         >>> Surfer.A.ratio(0.25)
         0.3333333333333333
@@ -87,7 +86,7 @@ class Surfer(StrEnum):
         return q / (1 - q) if self is Surfer.A else q
 
     def probability(self, ratio: float) -> float:
-        """Return q for a ratio of the distribution: the other way round.
+        """Return q for a ratio of the distribution, the inverse of `ratio`.
 
         >>> Surfer.A.probability(1 / 3)
         0.25
@@ -118,7 +117,7 @@ class Surfer(StrEnum):
         return 1 - beyond
 
     def depth(self, q: float, share: float) -> int:
-        """Return the least level up to which the surfer spends the share of time, from 0 up to below 1.
+        """Return the least level up to which the surfer spends the share of time, 0 <= share < 1.
 
         >>> Surfer.B.depth(0.6, 0.9)
         4
@@ -130,10 +129,10 @@ class Surfer(StrEnum):
 
 
 class Fit(NamedTuple):
-    """A surfer's q.
+    """A surfer, fitted.
 
-    ``error`` is the root mean square difference of the observed and the fitted share of views up to a level, on
-    the mean of all views: long sessions add many levels, but few views.
+    ``error`` is the root mean square difference of the observed and the fitted share of views up to a level,
+    averaged over all views: long sessions add many levels, but few views.
     """
 
     surfer: Surfer
@@ -157,26 +156,26 @@ def fit(visits: Visits, surfer: Surfer) -> Fit:
 
 
 def best(visits: Visits, returns: Surfer = Surfer.B) -> Fit:
-    """Return the fit of least error, of C and of A or B (``returns``), which the levels can't tell apart."""
+    """Return the better fit of C and of ``returns``, A or B, which have the same distribution of levels."""
     anywhere, other = fit(visits, Surfer.C), fit(visits, returns)
     return anywhere if anywhere.error < other.error else other
 
 
-#: The part of a surfer's moves that follow a link: the usual damping of PageRank. So nobody goes on for ever.
+#: The share of a surfer's moves that follow a link, the usual damping of PageRank: no surfer goes on for ever.
 FOLLOWED: Final = 0.85
-#: Levels that are told apart; what lies deeper counts as the last of them.
+#: The deepest level; deeper pages count as on it.
 MAX_LEVEL: Final = 100
 
 
 class Growth(msgspec.Struct, array_like=True):
-    """The links of a site's pages, fetched level by level: to URLs not seen before, and to all others.
+    """The links of a site's fetched pages, by level: to URLs not seen before, and to all others.
 
-    Baeza-Yates and Castillo 2004, section 5, would have a crawler infer from that ratio how deep to go, without
-    saying how. Here it is the q of model B, a level's own: where a page has links, a surfer follows one of them
-    with probability .85. To a URL not seen before, that is one level deeper; to any other, or if he follows
-    none, he is back at the start. So q_i is .85 linking_i / pages_i new_i / (new_i + seen_i), where ``linking``
-    counts the pages with a link, and in the long run the share of time on level i is
-    x_i = x_0 q_0 q_1 ... q_(i-1). Below the deepest level of which pages were fetched, its q is taken to go on.
+    Baeza-Yates and Castillo 2004, section 5, have a crawler infer the depth from that ratio, but not how.
+    Here it gives the q of model B, one for each level: on a page with links, a surfer follows one of them with
+    probability .85. A URL not seen before takes him one level deeper; any other, or no link, takes him back to
+    the start. So q_i is .85 linking_i / pages_i new_i / (new_i + seen_i), where ``linking`` counts the pages
+    with a link, and in the long run the share of time on level i is x_i = x_0 q_0 q_1 ... q_(i-1). Below the
+    deepest fetched level its q goes on.
     """
 
     pages: list[int] = []
@@ -189,7 +188,7 @@ class Growth(msgspec.Struct, array_like=True):
         self.change(level, 1, int(new + seen > 0), new, seen)
 
     def change(self, level: int, pages: int = 0, linking: int = 0, new: int = 0, seen: int = 0) -> None:
-        """Add to the counts of a level, or take back; levels of which nothing is left are none."""
+        """Add to the counts of a level, or take back; empty levels at the end are dropped."""
         level = min(level, MAX_LEVEL)
         while len(self.pages) <= level:
             for column in (self.pages, self.linking, self.new, self.seen):
@@ -203,7 +202,7 @@ class Growth(msgspec.Struct, array_like=True):
                 column.pop()
 
     def renew(self, before: int | None, after: int | None) -> None:
-        """Count a link to a new URL on another level of which pages were fetched; with None, as to a seen."""
+        """Count a link as new on level ``after``, no longer on ``before``; None means on no level."""
         if before is not None:
             self.new[min(before, MAX_LEVEL)] -= 1
             self.seen[min(before, MAX_LEVEL)] += 1
@@ -212,10 +211,10 @@ class Growth(msgspec.Struct, array_like=True):
             self.seen[min(after, MAX_LEVEL)] -= 1
 
     def led_back(self, level: int) -> None:
-        """Note that a URL of a level turned out to be no page, or one like a page before.
+        """Record that a URL of a level turned out to be no page, or a duplicate.
 
-        The link to it then counts as one to a URL that was seen (the paper's section 5: downloading a duplicate
-        is going back to the page visited the first time). Its own links are not counted.
+        The link to it then counts as one to a seen URL (the paper's section 5: downloading a duplicate is going
+        back to the page visited the first time). Its own links do not count.
         """
         above = min(level, MAX_LEVEL) - 1
         if 0 <= above < len(self.new) and self.new[above]:
@@ -223,7 +222,7 @@ class Growth(msgspec.Struct, array_like=True):
             self.seen[above] += 1
 
     def deeper(self, level: int) -> float:
-        """Return q_i: how likely a surfer on a level is to go on to a new page; 0 where no page was fetched."""
+        """Return q_i, the probability that a surfer goes on to a new page; 0 without fetched pages."""
         if not self.pages:
             return 0.0
         level = min(level, len(self.pages) - 1)
@@ -239,7 +238,7 @@ class Growth(msgspec.Struct, array_like=True):
         return [weight / total for weight in weights[:levels]]
 
     def depth(self, share: float) -> int:
-        """Return the least level up to which the surfer spends the share of his time, from 0 up to below 1."""
+        """Return the least level up to which the surfer spends the share of his time, 0 <= share < 1."""
         levels = len(self.pages) + 1
         while True:
             for level, reached in enumerate(accumulate(self.surfer(levels))):
@@ -248,17 +247,17 @@ class Growth(msgspec.Struct, array_like=True):
             levels *= 2
 
 
-#: Links to a page that no way is known to.
+#: The distance of a page that no known way leads to.
 FAR: Final = 2**31 - 1
 
 
 class Place(msgspec.Struct, array_like=True, gc=False):
-    """The ways to a page of a site, each by the number of its links within the site.
+    """The distances of a page of a site, in links within the site.
 
-    ``entered`` is the least of those on which somebody comes from outside: 0 for a page where the site is
-    entered, the level of a user's view for one that was seen in a session. ``led`` is one more than the least
-    level of a fetched page of the site that links to it. ``back`` says that it turned out to be no page, or one
-    like another: a link to it leads back. ``counted`` says that it was fetched, and is counted with its links.
+    ``entered`` is the least from where users enter: 0 for an entry page, the level of the view for a page seen
+    in a session. ``led`` is one more than the least level of a fetched page of the site that links to it.
+    ``back`` means that it is no page, or a duplicate: a link to it leads back. ``counted`` means that it was
+    fetched, and counts with its links.
 
     >>> Place(entered=2, led=5).level, Place(entered=2, led=5).new_above, Place(led=5).new_above
     (2, None, 4)
@@ -276,22 +275,22 @@ class Place(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def new_above(self) -> int | None:
-        """The level of which a link counts as one to a new URL, as it leads here; None where none does.
+        """The level on which a link to this page counts as one to a new URL; None if none does.
 
         Each page of a site is new once (Baeza-Yates and Castillo 2004, section 5): by a link of the level above
-        it, as in a breadth-first crawl, in whatever order pages are fetched. Of a page that is entered from
-        outside nearer than by links, every link leads to what was seen.
+        it, as in a breadth-first crawl, in whatever order pages are fetched. If users enter a page nearer than
+        links lead to it, every link to it leads to a seen URL.
         """
         return self.led - 1 if self.led < FAR and self.led <= self.entered and not self.back else None
 
 
-#: Sessions from which on the views of a site are taken as they are.
+#: Sessions of a site from which its views decide.
 ENOUGH: Final = 100
-#: Fetched pages of a site from which on its links tell where to stop.
+#: Fetched pages of a site from which its links decide.
 ENOUGH_PAGES: Final = 50
 
 
-#: By what a depth keeps a share of the page views: those seen, or the random surfer fitted to them.
+#: The views that a depth keeps a share of: those seen, or those of the random surfer fitted to them.
 DepthBy = Literal["views", "model"]
 
 
@@ -328,7 +327,7 @@ def by_model(visits: Visits, share: float) -> Advice:
 
 
 def by_links(growth: Growth, share: float) -> Advice:
-    """Return the depth that keeps a random surfer the share of his time, by what links lead to."""
+    """Return the depth with the share of a random surfer's time, by the site's links."""
     depth = growth.depth(share)
     kept = f"{sum(growth.surfer(depth + 1)):.0%} of a random surfer's page views"
     new, links = sum(growth.new), sum(growth.new) + sum(growth.seen)
@@ -339,8 +338,8 @@ def by_links(growth: Growth, share: float) -> Advice:
 def stop(visits: Visits, growth: Growth, share: float, by: DepthBy = "views") -> int | None:
     """Return the deepest level of a site to fetch, None for all.
 
-    By the users' page views from 100 sessions on, or the model fitted to them; else by new links against seen
-    ones from 50 fetched pages on (docs/papers/2004-baeza-yates.md, "In the crawl").
+    By the users' page views from 100 sessions on, or by the model fitted to them; else, from 50 fetched pages
+    on, by new links against seen ones (docs/papers/2004-baeza-yates.md, "In the crawl").
 
     >>> stop(Visits(views=[60, 25, 15], sessions=100), Growth(), 0.8)
     1
@@ -351,7 +350,7 @@ def stop(visits: Visits, growth: Growth, share: float, by: DepthBy = "views") ->
 
 
 def why(visits: Visits, growth: Growth, share: float, by: DepthBy = "views") -> Advice:
-    """Return the same with its reason.
+    """Return the result of `stop` with its reason.
 
     >>> why(Visits(views=[20, 5], sessions=20), Growth(), 0.9).why
     'too little is known: 20 sessions, expected 100, and 0 fetched pages, expected 50'

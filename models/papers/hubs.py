@@ -1,10 +1,10 @@
-"""The hubs: which pages lead to news (Wang 2007, sections 4.2 and 5.1), and when to visit each of them again.
+"""Hubs: pages that lead to news (Wang 2007, sections 4.2 and 5.1), and when to revisit each of them.
 
-A link waits half of the interval I between two visits on average. With a rate r of new links, hubs make their
-links wait the sum of r I / 2 in a second, and cost the sum of 1 / I visits. For a given number of visits a
-second the wait is least where I = sqrt(price / r) with one price for all hubs (by Lagrange). Visits in
-proportion to the links, I = price / r, would make them wait as long as equal intervals do (Cho and
-Garcia-Molina, Effective page refresh policies, TODS 2003). The rate r is learned from visits.
+A link waits half of the interval I between two visits on average. With rates r of new links, the links of all
+hubs wait the sum of r I / 2 per second, at a cost of the sum of 1 / I visits. For a given number of visits a
+second the wait is least at I = sqrt(price / r), with one price for all hubs (by Lagrange). Visits in proportion
+to the links, I = price / r, would make them wait as long as equal intervals do (Cho and Garcia-Molina,
+Effective page refresh policies, TODS 2003). The rate r is learned from visits.
 """
 
 import math
@@ -17,15 +17,15 @@ import msgspec
 
 from scentline.models.url import host, owner
 
-#: Pages that a page's clicks come from, at most.
+#: Most referrers kept of a page.
 REFERRERS = 16
 
 
 def remember(referrers: dict[str, int], referrer: str, url: str) -> None:
-    """Count a click on ``url`` from a page, among the `REFERRERS` that are kept.
+    """Count a click on ``url`` from a page, of which at most `REFERRERS` are kept.
 
-    Without room it replaces one that is less likely a hub: pages of the same owner come before others, and URLs
-    without a query before those with one, as answers of a search have. Of equals the first stay.
+    One more replaces one that is less likely a hub: pages of the same owner come before others, and URLs
+    without a query before those with one, such as search results. Of equals the first stay.
 
     >>> referrers = {f"http://search.test/?q={number}": 1 for number in range(REFERRERS)}
     >>> for page in ("http://a.org/new", "http://search.test/?q=a"):
@@ -46,7 +46,7 @@ def remember(referrers: dict[str, int], referrer: str, url: str) -> None:
 
 
 class Hub(NamedTuple):
-    """A page that leads to news: to so many news pages, by so many clicks, and to so many pages in all."""
+    """A page that leads to news, with its numbers of news pages, of clicks on these, and of all pages."""
 
     url: str
     news: int
@@ -55,10 +55,10 @@ class Hub(NamedTuple):
 
 
 class Outlinks:
-    """The pages that each page leads to: by a click, as a referrer shows, or by a link that was read.
+    """The pages that each page leads to: by a click, from its referrer, or by a link.
 
-    Of a page the last ``targets`` are kept, of all pages ``pairs`` of source and target: beyond these the
-    sources with the fewest targets are forgotten, until a tenth is free. 100 MB at most beside the URLs.
+    Each page keeps its last ``targets``, all pages together ``pairs`` of source and target: beyond these the
+    sources with the fewest targets are forgotten, until a tenth is free. At most 100 MB beside the URLs.
     """
 
     def __init__(self, *, targets: int = 2_000, pairs: int = 500_000) -> None:
@@ -74,7 +74,7 @@ class Outlinks:
         return self._pairs
 
     def add(self, source: str, target: str, clicks: int = 0) -> None:
-        """Note that ``source`` leads to ``target``, another page, and how many clicks went there."""
+        """Record that ``source`` leads to ``target``, another page, by a number of clicks."""
         if source == target:
             return
         targets = self._targets.setdefault(source, {})
@@ -90,9 +90,9 @@ class Outlinks:
             self._forget()
 
     def hubs(self, news: Container[str], count: int, by: Literal["links", "clicks"] = "links") -> list[Hub]:
-        """Return the ``count`` pages that lead to the most news pages, or by the most clicks, first of all.
+        """Return the ``count`` pages that lead to the most news pages, or by the most clicks, the best first.
 
-        A page that leads to a single one is no hub. It may be the answer to one user's search.
+        A page that leads to a single one is no hub: it may be the result of one user's search.
         """
         found = (self._hub(source, targets, news) for source, targets in self._targets.items())
         first, second = ("news", "clicks") if by == "links" else ("clicks", "news")
@@ -103,7 +103,7 @@ class Outlinks:
         )
 
     def reached(self, sources: Container[str], news: Container[str]) -> int:
-        """Return how many distinct news pages the ``sources`` lead to."""
+        """Return the number of distinct news pages that the ``sources`` lead to."""
         return len(
             {
                 target
@@ -132,11 +132,11 @@ DELAYS = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0
 
 
 class ArrivalRate(msgspec.Struct, array_like=True):
-    """The rate of a Poisson process, of which visits show only how many arrivals were between them.
+    """The rate of a Poisson process, from the number of arrivals between visits.
 
     With a Gamma prior of shape ``links`` and rate ``seconds``, and k arrivals in t seconds, the rate is Gamma
     distributed with shape ``links`` + k and rate ``seconds`` + t (Gelman et al., Bayesian Data Analysis, 2.6).
-    What was seen loses half its weight in each half-life; the prior keeps its weight, so that no page is ever
+    Observations lose half their weight in each half-life; the prior keeps its weight, so that no page is ever
     given up.
     """
 
@@ -147,9 +147,9 @@ class ArrivalRate(msgspec.Struct, array_like=True):
 
     @classmethod
     def expecting(cls, rate: float, weight: float = 1.0) -> "ArrivalRate":
-        """Return a rate whose prior mean is ``rate`` links a second, worth as much as ``weight`` links seen.
+        """Return a rate whose prior mean is ``rate`` links a second, with the weight of ``weight`` seen links.
 
-        Raises ValueError where one is not more than 0.
+        Raises ValueError unless both are more than 0.
         """
         if not (rate > 0 and weight > 0):
             raise ValueError(f"arrival rate: {rate} links a second, weight {weight}, expected more than 0")
@@ -161,7 +161,7 @@ class ArrivalRate(msgspec.Struct, array_like=True):
         return (self.links + self.seen_links) / (self.seconds + self.seen_seconds)
 
     def observe(self, links: int, elapsed: float, half_life: float) -> None:
-        """Count ``links`` new links in the last ``elapsed`` seconds, more than 0: each has the same share."""
+        """Count ``links`` new links, spread evenly over the last ``elapsed`` seconds, more than 0."""
         kept = 2.0 ** (-elapsed / half_life)
         weighed = (1 - kept) * half_life / math.log(2)
         self.seen_links = self.seen_links * kept + links * weighed / elapsed
@@ -173,11 +173,11 @@ _HALVINGS = 60
 
 
 class Revisits:
-    """The hubs, what each is known to bring, and when it is due; times are in seconds and passed in.
+    """The hubs, the rate of each, and when it is due; times are in seconds and passed in.
 
     ``budget`` is the number of visits a second to all hubs. An interval is from ``shortest`` to ``longest``
-    seconds; where even the longest costs more than the budget, it gives way. Prices are recomputed after
-    as many visits as there are hubs, and when hubs come or go.
+    seconds; if even the longest exceeds the budget, it grows. Prices are recomputed after as many visits as
+    there are hubs, and when hubs come or go.
     """
 
     def __init__(
@@ -200,9 +200,9 @@ class Revisits:
         return len(self._rates)
 
     def add(self, hub: str, rate: float, now: float) -> None:
-        """Begin to visit a hub that is expected to bring ``rate`` links a second; it is due at once.
+        """Add a hub with an expected ``rate`` of links a second; it is due at once.
 
-        The expectation weighs as much as a link seen, or as a day without one where that is less.
+        The expectation weighs as much as one seen link, or as a day without one if that is less.
         """
         if hub not in self._rates:
             self._rates[hub] = ArrivalRate.expecting(rate, min(1.0, rate * DAY))
@@ -217,7 +217,7 @@ class Revisits:
             self._price = None
 
     def due(self, now: float) -> list[str]:
-        """Return the hubs that are due, the one whose links have waited longest in all first."""
+        """Return the hubs that are due, the longest total wait of their links first."""
         waiting = [(self._waited(hub, now), hub) for hub, due in self._due.items() if due <= now]
         return [hub for _, hub in sorted(waiting, key=lambda item: (-item[0], item[1]))]
 
@@ -228,11 +228,11 @@ class Revisits:
 
     @property
     def hubs(self) -> AbstractSet[str]:
-        """The hubs that are visited."""
+        """All hubs."""
         return self._rates.keys()
 
     def spend(self, budget: float) -> None:
-        """Change the number of visits a second, more than 0; it shows in the intervals from now on."""
+        """Set the number of visits a second, more than 0, for the intervals from now on."""
         self._budget, self._price = budget, None
 
     def know(self, learned: Mapping[str, tuple[ArrivalRate, float]]) -> None:
@@ -248,7 +248,7 @@ class Revisits:
                 self._left -= 1
 
     def postpone(self, hub: str, until: float) -> None:
-        """Leave a known hub alone until then: it is being visited, failed, or may not be asked yet."""
+        """Postpone a known hub: its visit is in flight or failed, or it may not be requested yet."""
         self._due[hub] = until
 
     def visited(self, hub: str, links: int, now: float) -> None:
@@ -263,7 +263,7 @@ class Revisits:
         self._left -= 1
 
     def interval(self, hub: str) -> float:
-        """Return the seconds between visits to a hub, by what is known of it now."""
+        """Return the current interval between visits to a hub, in seconds."""
         if self._price is None or self._left <= 0:
             rates = [rate.mean for rate in self._rates.values()]
             self._price = price(rates, self._budget, self._shortest, self._longest)
@@ -271,11 +271,11 @@ class Revisits:
         return _interval(self.rate(hub), self._price, self._shortest, self._bound())
 
     def rate(self, hub: str) -> float:
-        """Return the links a second that a hub is expected to bring."""
+        """Return the expected links a second of a hub."""
         return self._rates[hub].mean
 
     def _waited(self, hub: str, now: float) -> float:
-        """Return the expected sum of the waits of a hub's new links; without end before its first visit."""
+        """Return twice the expected total wait of a hub's new links; infinite before its first visit."""
         before = self._visited.get(hub)
         return math.inf if before is None else self.rate(hub) * (now - before) ** 2
 
@@ -286,7 +286,7 @@ class Revisits:
 def price(rates: Iterable[float], budget: float, shortest: float, longest: float) -> float:
     """Return the price at which visits to pages of these ``rates`` cost ``budget`` a second, or come nearest.
 
-    The longest interval gives way where it would cost more by itself.
+    The longest interval grows if it alone would cost more.
     """
     known = list(rates)
     longest = max(longest, len(known) / budget)

@@ -1,6 +1,6 @@
-"""Which pages are news, by how their clicks gather in the first days, and the prefixes of news (Wang 2007).
+"""News pages, by the concentration of their clicks on the first days, and news prefixes (Wang 2007).
 
-The prefixes are the folders and programs whose pages are mostly news. Sections 4.1, 4.3, 5.2 and 6.1.
+A news prefix is a folder or program whose pages are mostly news. Sections 4.1, 4.3, 5.2 and 6.1.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ DAY = 86_400
 
 
 def day_of(time: float) -> int:
-    """Return the number of the day, in UTC and from 1970-01-01 on, of a time in seconds since the epoch.
+    """Return the UTC day, counted from 1970-01-01, of a time in seconds since the epoch.
 
     >>> day_of(86_399.9), day_of(86_400.0)
     (0, 1)
@@ -44,7 +44,7 @@ class History(msgspec.Struct, array_like=True):
         self.clicks[day - self.first] += 1
 
     def drop_before(self, day: int) -> None:
-        """Forget what was before ``day``; the first day is then the first with a click again."""
+        """Forget the days before ``day``; the first day is then the next with a click."""
         kept = self.clicks[max(0, day - self.first) :]
         start = next((place for place, clicks in enumerate(kept) if clicks), len(kept))
         self.first = max(day, self.first) + start
@@ -55,17 +55,17 @@ class History(msgspec.Struct, array_like=True):
         return History(self.first, self.clicks[: max(0, day - self.first + 1)])
 
 
-#: What a page is taken for; "young" and "rare" pages are not judged.
+#: The judgement on a page; "young" and "rare" pages are not judged.
 Kind: TypeAlias = Literal["news", "other", "young", "rare"]
 
 
 def concentration(history: History, last: int, first_days: int) -> float:
     """Return ClickThroughConcentration, equation (1), of a page with clicks, at the end of day ``last``.
 
-    It is the share of the clicks that fell on the first m = ``first_days`` days of the page's life, over the
-    share m / (n - a) that these days have in it: 1 for a page whose clicks are even, and (n - a) / m at most.
-    Equation (1) has its sums run from a to a + m and to n, both ends included, which are m + 1 and n - a + 1
-    days; an even page would then be above 1, which the text says it is not. Here they are m and n - a days.
+    It is the share of the clicks on the first m = ``first_days`` days of the page's life, over the share
+    m / (n - a) of these days in it: 1 for a page with even clicks, and at most (n - a) / m. The sums of
+    equation (1) run from a to a + m and to n, both ends included, which are m + 1 and n - a + 1 days; an even
+    page would then be above 1, which the text says it is not. Here they are m and n - a days.
 
     >>> concentration(History(0, [53, 22, 8, 7, 4, 2, 2, 2]), last=7, first_days=2)
     3.0
@@ -77,12 +77,12 @@ def concentration(history: History, last: int, first_days: int) -> float:
 
 
 class Criterion(msgspec.Struct, frozen=True):
-    """When a page is news: by ``first_days``, m of equation (1), and by ``threshold``.
+    """The criterion for news: ``first_days``, m of equation (1), and ``threshold``.
 
     ``least`` is the number of clicks a day of its life below which a page is too rare to be judged; the paper
-    has 1. It does not say what m is: docs/papers/2007-wang.md has why it is 3 here.
+    has 1. It does not give m: docs/papers/2007-wang.md says why it is 3 here.
 
-    Raises ValueError where a number is out of its range.
+    Raises ValueError if a number is out of its range.
     """
 
     first_days: int = 3
@@ -98,7 +98,7 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class Standing(NamedTuple):
-    """What is known of a page."""
+    """The clicks of a page, and the judgement on it."""
 
     #: The day of its first click, and the days since.
     birth: int
@@ -109,21 +109,21 @@ class Standing(NamedTuple):
 
     @property
     def average(self) -> float:
-        """Clicks a day of its life."""
+        """Clicks per day of its life."""
         return self.clicks / self.days
 
     @property
     def judged(self) -> bool:
-        """Whether the page was taken for news or for another."""
+        """Whether the page was judged news or not news."""
         return self.kind in ("news", "other")
 
 
 def standing(history: History, last: int, criterion: Criterion) -> Standing:
     """Judge a page with clicks at the end of day ``last``.
 
-    News is a page *above* the threshold, as section 6.1 has it; section 5.1 has the inequality the wrong way
-    round. A page too young to be above with all its clicks on the first days is not judged: it would count
-    against each prefix where news keep coming.
+    A news page is *above* the threshold, as in section 6.1; section 5.1 has the inequality reversed. A page too
+    young to be above it with all its clicks on the first days is not judged: it would count against each prefix
+    with fresh news.
     """
     days, clicks = last - history.first + 1, history.total
     found = concentration(history, last, criterion.first_days)
@@ -135,15 +135,15 @@ def standing(history: History, last: int, criterion: Criterion) -> Standing:
     return Standing(history.first, days, clicks, found, kind)
 
 
-#: Levels of folders; what lies deeper counts for the last of them.
+#: Levels of folders; deeper pages count for the last of them.
 DEPTH = 20
 
 
 def nodes(url: str) -> list[str]:
     """Return the names of the nodes above a page in the prefix tree, its site first.
 
-    A folder ends with "/"; a program, whose pages differ in their query, with "?". Together they are the
-    beginning of the URL without its scheme.
+    A folder ends with "/"; a program, whose pages differ in their query, with "?". Joined, they are a
+    prefix of the URL without its scheme.
     """
     path, program, _ = url.partition("://")[2].partition("?")
     *folders, name = path.split("/")
@@ -154,9 +154,9 @@ def nodes(url: str) -> list[str]:
 
 
 def news_prefix(text: str) -> str:
-    """Return a news prefix that people wrote, with or without its scheme, as `NewsPrefixes` has it.
+    """Return a news prefix that people wrote, with or without its scheme, in the form of `NewsPrefixes`.
 
-    Raises ValueError where it is neither a folder nor a program.
+    Raises ValueError if it is neither a folder nor a program.
 
     >>> news_prefix("https://Example.org/news/"), news_prefix("example.org/view.asp?")
     ('example.org/news/', 'example.org/view.asp?')
@@ -172,7 +172,7 @@ def news_prefix(text: str) -> str:
 
 
 class NewsPrefix(NamedTuple):
-    """The beginning of URLs, without the scheme, that are mostly news, with the known pages under it."""
+    """A prefix of URLs, without the scheme, that are mostly news, with the known pages under it."""
 
     prefix: str
     news: int
@@ -190,7 +190,7 @@ class _Node:
 class PrefixTree:
     """The URL prefix trees of all sites; each node has the number of news and of all pages anywhere under it.
 
-    Memory is bounded by the pages: 20 nodes each at most. The paper's example (figure 3):
+    Memory is bounded by the pages: at most 20 nodes each. The paper's figure 3 has an example.
     """
 
     def __init__(self) -> None:
@@ -205,15 +205,15 @@ class PrefixTree:
             node.news += news
 
     def news_prefixes(self, threshold: float = 0.8, least: int = 1) -> list[NewsPrefix]:
-        """Return the topmost nodes whose share of news is above ``threshold``, in their order (FindNewsNode).
+        """Return the topmost nodes whose share of news is above ``threshold``, sorted (FindNewsNode).
 
-        ``least`` is how many news pages a prefix must have; one in the paper.
+        ``least`` is the fewest news pages of a prefix; one in the paper.
         """
         found = []
         waiting = list(self._root.children.items())
         while waiting:
             prefix, node = waiting.pop()
-            if node.news < least:  # nor has any below it as many
+            if node.news < least:  # no node below it has more
                 continue
             if node.news > threshold * node.pages:
                 found.append(NewsPrefix(prefix, node.news, node.pages))
@@ -223,7 +223,7 @@ class PrefixTree:
 
 
 class NewsPrefixes:
-    """Predicts whether a URL never seen is news: whether it begins with a news prefix.
+    """Predicts whether an unseen URL is news: whether it begins with a news prefix.
 
     >>> prefixes = NewsPrefixes(["website.com/news.jsp?"])
     >>> prefixes.match("https://website.com/news.jsp?p=3"), prefixes.match("http://website.com/news.jspx")
@@ -234,5 +234,5 @@ class NewsPrefixes:
         self._prefixes = frozenset(prefixes)
 
     def match(self, url: str) -> str | None:
-        """Return the prefix that a canonical URL is under, None where there is none."""
+        """Return the prefix of a canonical URL, None if it has none."""
         return next((prefix for prefix in accumulate(nodes(url)) if prefix in self._prefixes), None)

@@ -1,6 +1,6 @@
-"""The pattern tree of a site, built top-down by the syntax of its URLs, and what of it a URL matches.
+"""The pattern tree of a site, built top-down from the syntax of its URLs, and the matching of URLs to it.
 
-A URL is key-value pairs here, and a pattern is written as a URL in which stars stand for what differs.
+Here a URL is a set of key-value pairs, and a pattern is written as a URL with stars for the parts that differ.
 """
 
 import heapq
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-#: What is looked at of a URL: labels of the host, segments of the path, parameters of the query.
+#: Most parts of a URL that count: labels of the host, segments of the path, parameters of the query.
 LABELS, SEGMENTS, PARAMETERS = 8, 20, 20
 EXTENSION = "extension"
 _LONGEST_EXTENSION = 5
@@ -27,7 +27,7 @@ def decompose(url: str) -> dict[str, str]:
 
     Keys are "scheme", "port" where there is one, "host.N" (labels from the right), "path.N" (segments from the
     left), "extension" of the last segment, which then lacks it, and "?NAME" for each parameter of the query.
-    Of a parameter that is repeated the first value counts. An IP address is one label.
+    Of a repeated parameter the first value counts. An IP address is one label.
     """
     address, _, query = url.partition("?")
     scheme, _, rest = address.partition("://")
@@ -59,7 +59,7 @@ def _host(authority: str, parts: dict[str, str]) -> None:
 
 
 def place(key: str) -> tuple[int, int, str]:
-    """Return what keys are sorted by: the order in which a URL has them, parameters by name.
+    """Return the sort key of a key: its order in a URL, parameters by name.
 
     >>> sorted(["?a", "path.10", "path.9", "scheme", "extension"], key=place)
     ['scheme', 'path.9', 'path.10', 'extension', '?a']
@@ -74,20 +74,20 @@ def place(key: str) -> tuple[int, int, str]:
 class Node:
     """A pattern: what the URLs of a group have in common.
 
-    Below a node a URL goes on by its value of ``key``: to one of ``children``, or else to ``rest``, if any.
+    A URL descends by its value of ``key``: to one of ``children``, or else to ``rest``, if any.
     """
 
     index: int
     parent: int | None
-    #: 1 of the root.
+    #: 1 for the root.
     depth: int
     name: str = ""
-    #: None of a leaf.
+    #: None for a leaf.
     key: str | None = None
-    #: By value; None is that of a URL without the key.
+    #: By value; None for URLs without the key.
     children: dict[str | None, "Node"] = field(default_factory=dict)
     rest: "Node | None" = None
-    #: Keys and values that all URLs here share: another URL goes no further than the parent.
+    #: Keys and values that all URLs here share: any other URL stops at the parent.
     fixed: tuple[tuple[str, str | None], ...] = ()
 
     def below(self) -> list["Node"]:
@@ -96,7 +96,7 @@ class Node:
 
 
 class PatternTree:
-    """A tree of patterns; nodes are known by their index, parents before their children, the root is 0."""
+    """A tree of patterns; nodes are identified by their index, parents before their children, the root is 0."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = tuple(nodes)
@@ -122,7 +122,7 @@ class PatternTree:
             node = below
 
     def sums(self, at_leaves: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the sum at and below each node of what is given for the leaves, shape (nodes,)."""
+        """Return the sum of ``at_leaves`` at and below each node, shape (nodes,)."""
         sums = at_leaves.copy()
         for index in range(len(self.nodes) - 1, 0, -1):
             parent = self.parents[index]
@@ -132,7 +132,7 @@ class PatternTree:
 
 
 class Other(Enum):
-    """Stands for the value of a key that is any other than those its siblings have."""
+    """Any value of a key other than those of its siblings."""
 
     OTHER = "*"
 
@@ -143,10 +143,10 @@ Decided = Mapping[str, str | Other | None]
 def name_of(decided: Decided, varying: Collection[str]) -> str:
     """Return a pattern's text.
 
-    ``decided`` has the value of each key that the pattern decides (None: such a URL has no such key),
-    ``varying`` the other keys that its URLs differ in. "*" stands for any other value than those of sibling
-    patterns, "**" for what is not told apart here, ".../**" for any number of such segments. A star that a URL
-    itself has is written as %2A.
+    ``decided`` has the value of each key that the pattern decides (None: its URLs lack the key), ``varying``
+    the other keys that its URLs differ in. "*" stands for any value other than those of sibling patterns, "**"
+    for a part that is not distinguished here, ".../**" for any number of such segments. A star in a URL itself
+    is written as %2A.
 
     >>> name_of({"scheme": "http", "host.1": "test", "path.1": "wp", "?id": Other.OTHER}, ["host.2", "path.2"])
     'http://**.test/wp/**?id=*'
@@ -186,14 +186,14 @@ def name_of(decided: Decided, varying: Collection[str]) -> str:
     )
 
 
-#: Keys that are looked at: the most frequent ones. Hostile URLs may have any number of parameters.
+#: Keys that count: the most frequent ones. Hostile URLs may have any number of parameters.
 KEYS = 64
-#: The code of a URL that has no such key.
+#: The code of a URL without the key.
 ABSENT = 0
 
 
 class Columns:
-    """The values of each key of each URL, as codes that tell them apart.
+    """The values of each key of each URL, as codes.
 
     ``codes`` has for each key an array of shape (URLs,); the value of code c > 0 is ``values[key][c - 1]``.
     Left out are keys that fewer than ``support`` URLs have, and all but the 64 most frequent.
@@ -220,7 +220,7 @@ class Columns:
                 self.codes[key][row] = code
 
     def value(self, key: str, code: int) -> str | None:
-        """Return the value that a code stands for, None for that of a URL without the key."""
+        """Return the value of a code, None for that of a URL without the key."""
         return None if code == ABSENT else self.values[key][code - 1]
 
 
@@ -229,14 +229,14 @@ _Codes = npt.NDArray[np.int32]
 
 
 class Syntax(NamedTuple):
-    """A tree, and for each of the URLs it was built of, in their order, the leaf that it is in."""
+    """A tree, and the leaf of each of the URLs it was built from, in their order."""
 
     tree: PatternTree
     leaf_of: _Rows
 
 
 class Growth(NamedTuple):
-    """Bounds of a tree: ``support`` URLs make a value, ``leaves`` is about how many there may be."""
+    """Bounds of a tree: ``support`` is the fewest URLs of a value, ``leaves`` about the most leaves."""
 
     support: int
     leaves: int = 1000
@@ -250,7 +250,7 @@ class _Split(NamedTuple):
 
 
 class _Tip(NamedTuple):
-    """A leaf that can be split: its URLs' rows, what it decides, the keys it does not, and the split."""
+    """A leaf that can be split: its URLs' rows, its decided and its varying keys, and the split."""
 
     node: Node
     rows: _Rows
@@ -263,9 +263,9 @@ def build(urls: Sequence[str], growth: Growth) -> Syntax:
     """Build the tree (Liu 2011, section 3.1): URLs are split by the key whose values are most concentrated.
 
     That is the key of least entropy H = -sum of p log p over its values' shares p of the URLs; "no such key" is
-    a value. A value of ``growth.support`` URLs or more gets a child of its own, all others share the rest. What
-    all URLs of a node share makes no level: it is ``fixed`` there, if it has the support. The largest node is
-    split first, until there are ``growth.leaves`` leaves, or a few more.
+    a value. A value of ``growth.support`` URLs or more gets a child of its own, all others share the rest. A
+    value that all URLs of a node share makes no level: it is ``fixed`` there, if it has the support. The
+    largest node is split first, until there are ``growth.leaves`` leaves, or a few more.
 
     Time is O(n k log n) a level for n URLs and k keys. The tree depends on the set of URLs, not on their order.
     """
@@ -278,7 +278,7 @@ def build(urls: Sequence[str], growth: Growth) -> Syntax:
 
 
 class _Growing:
-    """A tree that grows: its nodes, no two of one name, which leaf each URL is in, and the leaves to split."""
+    """A growing tree: its nodes, with distinct names, the leaf of each URL, and the leaves to split."""
 
     def __init__(self, urls: Sequence[str], support: int) -> None:
         self.columns = Columns(urls, support)
@@ -289,7 +289,7 @@ class _Growing:
         self._names: set[str] = set()
 
     def plant(self, node: Node, rows: _Rows, decided: Decided, keys: Sequence[str], step: str) -> None:
-        """Add a node with the URLs of these rows: ``step`` is what tells it from its siblings."""
+        """Add a node with the URLs of these rows; ``step`` distinguishes it from its siblings."""
         fixed, varying, split = _look(self.columns, rows, keys, self._support)
         node.fixed = tuple(fixed.items())
         decided = {**decided, **fixed}
@@ -301,7 +301,7 @@ class _Growing:
             heapq.heappush(self.tips, (-len(rows), len(self.nodes), tip))
 
     def split(self) -> int:
-        """Split the largest leaf that can be; return how many children it has now."""
+        """Split the largest leaf that can be split; return the number of its children."""
         tip = heapq.heappop(self.tips)[2]
         tip.node.key = key = tip.split.key
         groups = _groups(self.columns, tip)
@@ -320,7 +320,7 @@ class _Growing:
 def _look(
     columns: Columns, rows: _Rows, keys: Sequence[str], support: int
 ) -> tuple[dict[str, str | None], tuple[str, ...], _Split | None]:
-    """Return what all rows share, the other keys, and the best split; what too few rows share is left open."""
+    """Return the values that all rows share (``support`` or more), the varying keys, and the best split."""
     fixed: dict[str, str | None] = {}
     varying: list[str] = []
     best: tuple[float, tuple[int, int, str], _Split] | None = None
@@ -347,7 +347,7 @@ def entropy(counts: npt.NDArray[np.int64]) -> float:
     (0.6931, 0.5623)
     """
     shares = counts / counts.sum()
-    # Rounded, so that keys whose values are spread alike are told apart by their place, not by a sum's order.
+    # Rounded, so that keys with equally spread values are ordered by their place, not by a sum's order.
     return round(float(-(shares * np.log(shares)).sum()), 9)
 
 
@@ -365,7 +365,7 @@ def _groups(columns: Columns, tip: _Tip) -> list[tuple[str | Other | None, _Rows
 
 
 def _unused(text: str, step: str, names: set[str]) -> str:
-    """Return a name that no other node has: where the text alone does not tell, the last step is added."""
+    """Return a name that no other node has: if the text is taken, the last step is added."""
     name = text
     while name in names:
         name = f"{name} [{step}]"
@@ -374,7 +374,7 @@ def _unused(text: str, step: str, names: set[str]) -> str:
 
 
 def _numbered(nodes: Sequence[Node], leaf_of: _Rows) -> Syntax:
-    """Number the nodes, each one's children after it, from top to bottom as they are shown."""
+    """Number the nodes from top to bottom as they are shown, children after their parent."""
     planted = {id(node): number for number, node in enumerate(nodes)}
     ordered: list[Node] = []
     numbers = np.zeros(len(nodes), np.int64)

@@ -1,7 +1,7 @@
-"""From what users did to the patterns of a site, and to the hubs and authorities among them.
+"""The patterns of a site, mined from its users' behaviour, and the hubs and authorities among them.
 
-The tree is cut twice, by Table 1: what users did, by pattern. The visit-based cut is the plan of least
-description length; the transit-based one makes siblings that users reach and leave alike one pattern.
+The tree is cut twice, by the figures of Table 1. The visit-based cut is the plan of least description length;
+the transit-based one merges siblings that users reach and leave alike.
 """
 
 import heapq
@@ -18,7 +18,7 @@ from scentline.models.papers.ways import Behaviour, Pattern
 
 
 class TreeCut:
-    """A set of nodes of which each leaf of the tree is at or below exactly one: the patterns of a plan.
+    """The patterns of a plan: a set of nodes such that each leaf is at or below exactly one.
 
     ``of`` has for each node the pattern that it is at or below, or -1 for a node above the patterns.
     """
@@ -61,7 +61,7 @@ class Figures:
 
 
 def figures(behaviour: Behaviour, syntax: Syntax) -> Figures:
-    """Sum a site's behaviour over a tree that was built of ``list(behaviour.visits)``."""
+    """Sum a site's behaviour over a tree built from ``list(behaviour.visits)``."""
     leaf = dict(zip(behaviour.visits, syntax.leaf_of.tolist(), strict=True))
     tree = syntax.tree
     nodes = len(tree.nodes)
@@ -85,7 +85,7 @@ _Matrix = npt.NDArray[np.float64]
 
 
 def propagation(tree: PatternTree, cut: TreeCut) -> _Matrix:
-    """Return the matrix P, shape (K, N): what of pattern k's transits its ancestor n shares (Liu 2011, eq. 6).
+    """Return the matrix P, shape (K, N): the share of pattern k's transits of its ancestor n (Liu 2011, eq. 6).
 
     That is the product of h / H_tree for the depths h from n's to that of k's parent, where the root has depth
     1 and H_tree is the depth of the deepest pattern; 1 for k itself, 0 for all others.
@@ -115,7 +115,7 @@ def smoothed(tree: PatternTree, cut: TreeCut, figures: Figures) -> tuple[_Matrix
 
 
 def similarities(rows: _Matrix) -> _Matrix:
-    """Return the cosines between all rows, shape (rows, rows); rows of zeros are like each other only."""
+    """Return the cosines between all rows, shape (rows, rows); rows of zeros are like only each other."""
     lengths = np.linalg.norm(rows, axis=1)
     empty = lengths == 0
     units = rows / np.where(empty, 1.0, lengths)[:, None]
@@ -125,11 +125,11 @@ def similarities(rows: _Matrix) -> _Matrix:
 
 
 def transit_cut(tree: PatternTree, cut: TreeCut, figures: Figures, threshold: float = THRESHOLD) -> TreeCut:
-    """Return ``cut`` with siblings made one where their least similarity is above ``threshold`` (Algorithm 1).
+    """Return ``cut`` with siblings merged if their least similarity is above ``threshold`` (Algorithm 1).
 
     Similarity is the mean of the cosines of the smoothed in-link and out-link distributions (Liu 2011,
-    equation 8). The deepest parents come first, of equally deep ones that of the lower index. A parent whose
-    children are not alike enough is not looked at again.
+    equation 8). The deepest parents come first, and of these the lower index. A parent whose children are not
+    alike enough is not tried again.
     """
     patterns = set(cut.patterns)
     queue = [
@@ -160,7 +160,7 @@ def _only_patterns_below(tree: PatternTree, node: int, patterns: set[int]) -> bo
 
 
 def model_length(patterns: int, visits: int) -> float:
-    """Return L(cut), in nats, of a plan of so many patterns over so many visits (Liu 2011, equation 2).
+    """Return L(cut), in nats, of a plan with a number of patterns and visits (Liu 2011, equation 2).
 
     >>> round(model_length(3, 100), 4)
     4.6052
@@ -169,12 +169,12 @@ def model_length(patterns: int, visits: int) -> float:
 
 
 def data_length(urls: int, visits: int, all_visits: int) -> float:
-    """Return what one pattern adds to L(U | cut), in nats (Liu 2011, equations 3 and 4).
+    """Return the part of one pattern in L(U | cut), in nats (Liu 2011, equations 3 and 4).
 
     Each of its visits costs -log of the probability p(u | cut) = F_in(P) / (F_in(root) |P|) that the plan gives
-    the URL visited. Equation 3 is printed without a logarithm, and as a sum over distinct URLs; a URL counts
-    here as often as it is visited, as a likelihood has it (Li and Abe 1998). Over distinct URLs one pattern for
-    all would always be the best: the logarithm is concave.
+    the URL visited. Equation 3 is printed without a logarithm, and as a sum over distinct URLs; here
+    each visit of a URL counts, as in a likelihood (Li and Abe 1998). Over distinct URLs a single pattern would
+    always be the best: the logarithm is concave.
 
     >>> round(data_length(2, 4, 8), 4)  # each of 4 visits had the probability 1/4
     5.5452
@@ -191,10 +191,10 @@ def description_length(patterns: Iterable[int], figures: Figures) -> float:
 
 
 def visit_cut(tree: PatternTree, figures: Figures) -> TreeCut:
-    """Return the plan of least description length, of equal ones the one of fewer patterns higher up.
+    """Return the plan of least description length; of equal ones that with fewer patterns higher up.
 
-    Both lengths are sums over the patterns, each of which costs (log F_in(root)) / 2 and its data, so that the
-    best plan below a node is the node itself or the best plans below its children together: one pass upwards.
+    Both lengths are sums over the patterns; each costs (log F_in(root)) / 2 and its data. So the best plan
+    below a node is the node itself, or the best plans below its children together: one pass upwards.
     """
     total = int(figures.visits[0])
     price = math.log(total) / 2 if total else 0.0
@@ -202,7 +202,7 @@ def visit_cut(tree: PatternTree, figures: Figures) -> TreeCut:
     ends = [False] * len(tree.nodes)
     for node in reversed(tree.nodes):
         alone = price + data_length(int(figures.urls[node.index]), int(figures.visits[node.index]), total)
-        # A hair of the whole is no gain: sums in another order may differ by as much.
+        # So small a share is no gain: sums in another order may differ by as much.
         ends[node.index] = node.key is None or alone <= below[node.index] * (1 + 1e-12)
         least = alone if ends[node.index] else below[node.index]
         if node.parent is not None:
@@ -211,7 +211,7 @@ def visit_cut(tree: PatternTree, figures: Figures) -> TreeCut:
 
 
 def _topmost(tree: PatternTree, ends: list[bool]) -> list[int]:
-    """Return the first node of each way down from the root at which a plan ends."""
+    """Return the first node at which a plan ends on each path down from the root."""
     found = []
     stack = [tree.nodes[0]]
     while stack:
@@ -241,11 +241,11 @@ def importance(transitions: _Vector, visits: _Vector, referrals: _Vector) -> Imp
 
     ``transitions`` is F_trans, shape (K, K), ``visits`` F_in and ``referrals`` F_out of each pattern, (K,). An
     edge from j to i passes on j's hub score times F_trans(j, i) / F_out(j), and back i's authority times
-    F_trans(j, i) / F_in(i); both are scaled to length 1 after each step. Where nothing leads anywhere the
-    scores are those of the start, equation 9.
+    F_trans(j, i) / F_in(i); both are scaled to length 1 after each step. Without transitions the scores
+    are the initial ones, equation 9.
 
-    Where every visit came from a page of the site, the authorities are F_in itself, and the hubs F_out: the
-    graph then says no more than the counts do (as SALSA, Lempel and Moran 2001).
+    If every visit came from a page of the site, the authorities are F_in itself, and the hubs F_out: the graph
+    then adds nothing to the counts (as in SALSA, Lempel and Moran 2001).
     """
     into = transitions / np.maximum(visits, 1)[None, :]
     out = transitions / np.maximum(referrals, 1)[:, None]
@@ -265,13 +265,13 @@ def _unit(scores: _Vector) -> _Vector:
     return scores / length if length else np.zeros_like(scores, dtype=np.float64)
 
 
-#: A value is told apart where this part of the site's URLs has it, and at least so many.
+#: A value gets its own node if this share of the site's URLs have it, and at least this number.
 SHARE, LEAST = 0.001, 5
 
 
 @dataclass(frozen=True)
 class Patterns:
-    """The patterns of a site as mined at one moment; they never change."""
+    """The patterns of a site, mined at one moment; immutable."""
 
     tree: PatternTree
     figures: Figures
@@ -281,7 +281,7 @@ class Patterns:
     transit: TreeCut
     #: A pattern for each node that is not below those of ``transit``.
     all: tuple[Pattern | None, ...]
-    #: The part of the variance of a page's visits that is not by chance.
+    #: The share of the variance of pages' visits that is not due to chance.
     trusted: float
 
     @property
@@ -305,9 +305,9 @@ class Patterns:
         return pattern
 
     def expected_visits(self, url: str, visits: int) -> float:
-        """Return the visits that a page is worth: its own, shrunk to the mean of its pattern.
+        """Return the expected visits of a page: its own, shrunk to the mean of its pattern.
 
-        A URL like none of the patterns has the mean of the site. This is the posterior mean of a page whose
+        A URL of none of the patterns has the mean of the site. This is the posterior mean of a page whose
         visits are Poisson, with a rate that differs within a pattern (`_trusted`).
         """
         pattern, site = self.pattern_of(url), self.figures
@@ -316,11 +316,10 @@ class Patterns:
 
 
 def _trusted(behaviour: Behaviour, cut: TreeCut, counted: Figures) -> float:
-    """Return the part of the variance of pages' visits within patterns that chance doesn't make, by moments.
+    """Return the share of the variance of visits within patterns that is not due to chance, by moments.
 
-    A Poisson count varies by its mean; what the visits vary by beyond it is that of the pages' rates. Where
-    these are gamma distributed, the posterior mean of a rate is this part of the count, and of the mean the
-    rest.
+    The variance of a Poisson count is its mean; the rest of the variance is that of the pages' rates. If these
+    are gamma distributed, the posterior mean of a rate weighs the count by this share, the mean by the rest.
     """
     urls, visits = (each[list(cut.patterns)] for each in (counted.urls, counted.visits))
     freedom = counted.urls[0] - len(cut.patterns)
@@ -333,9 +332,9 @@ def _trusted(behaviour: Behaviour, cut: TreeCut, counted: Figures) -> float:
 
 
 def mine(behaviour: Behaviour, growth: Growth | None = None, threshold: float = THRESHOLD) -> Patterns:
-    """Build the tree of a site's URLs, cut it by visits and then by transits, and rank what is left (Liu 2011).
+    """Build the tree of a site's URLs, cut it by visits, then by transits, and score the patterns (Liu 2011).
 
-    ``growth`` is by default what the number of URLs asks for. Raises ValueError where there are no URLs.
+    By default ``growth`` follows from the number of URLs. Raises ValueError without URLs.
     """
     urls = list(behaviour.visits)
     if not urls:

@@ -1,7 +1,7 @@
-"""A user's session on a site, small enough to be kept with the user, and what of a log belongs to none.
+"""A user's session on a site, small enough to be kept with the user, and the views that belong to none.
 
-A session may never end, as its user may never come back. So a view changes counts at once, and what a link that
-is followed later makes shorter is taken back. Baeza-Yates and Castillo 2004, sections 3 and 4.
+A session may never end, as its user may never come back. So a view changes counts at once, and a link followed
+later that shortens a path corrects them. Baeza-Yates and Castillo 2004, sections 3 and 4.
 """
 
 import re
@@ -9,22 +9,22 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-#: Views of a session, and pages; a longer one is cut, and goes on as another.
+#: Most views and most pages of a session; a longer one goes on as another.
 MAX_VIEWS = 500
 #: Seconds without an access that end a session (the paper's section 4).
 PAUSE: Final = 30 * 60.0
-#: Seconds from a page to a page it refers to within which no one has read and clicked: that is a frame.
+#: Seconds within which a page referred to by another is its frame: too fast to read and click.
 FRAME: Final = 1.0
-#: The referrer of a view that came from elsewhere than the site.
+#: The referrer of a view that came from outside the site.
 ELSEWHERE: Final = ""
-#: Sites on which a user's sessions are kept; one on a further site ends the one longest without a view.
+#: Most sites with a session of a user; one more ends the session longest without a view.
 MOST_SITES: Final = 8
-#: Changes of the number of page views: (level, change).
+#: Changes of the numbers of page views: (level, change).
 Changes: TypeAlias = list[tuple[int, int]]
 
 
 class Trail(msgspec.Struct, array_like=True, gc=False):
-    """A session that goes on: its pages, numbered in their order, and the links followed between them.
+    """An open session: its pages, numbered in their order, and the links followed between them.
 
     The depth of a page in a session is the length of the shortest path from the start page through the pages
     seen during the session (section 3): a link followed late may be a short cut.
@@ -35,11 +35,11 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
     shown: float
     #: The number of the page seen last.
     at: int
-    #: All views.
+    #: The number of views.
     seen: int
-    #: By identifier; a frame has the number of the page that it is in.
+    #: Numbers of pages by identifier; a frame has the number of its page.
     numbers: dict[bytes, int]
-    #: By number.
+    #: By number of page.
     levels: list[int]
     views: list[int]
     #: Each `MAX_VIEWS` times the number of its page plus that of its target.
@@ -47,7 +47,7 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
 
     @classmethod
     def begin(cls, time: float, page: bytes, came_from: bytes | None, changes: Changes) -> "Trail":
-        """Begin a session with a page, or with the page of the site that refers to it."""
+        """Start a session with a page, or with the page of the site that refers to it."""
         trail = cls(time, time, 0, 1, {came_from or page: 0}, [0], [1])
         changes.append((0, 1))
         if came_from is not None:
@@ -62,9 +62,9 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
     def goes_on(self, time: float, page: bytes, referrer: bytes | str | None, referrers: bool) -> bool:
         """Return whether a view belongs to this session.
 
-        A view that came from elsewhere, or without a referrer in a log that has ``referrers``, begins another:
-        the paper's "jump" and "start" are one ("indistinguishable in terms of the resulting distribution").
-        Without a referrer, a page of the session is seen again.
+        A view from outside, or without a referrer in a log that has ``referrers``, starts another: the paper's
+        "jump" and "start" are one ("indistinguishable in terms of the resulting distribution"). A page of the
+        session viewed without a referrer is seen again.
         """
         if abs(time - self.last) > PAUSE or self.seen >= MAX_VIEWS or len(self.numbers) >= MAX_VIEWS:
             return False
@@ -73,8 +73,8 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
     def view(self, time: float, page: bytes, came_from: bytes | None, changes: Changes) -> bool:
         """View a page of the site; return False for a frame of the page seen last, which is no view.
 
-        What the log lacks, because a cache answered, is put back: where another page than the last referred to
-        the view, that page was seen before it.
+        Views that a cache answered are missing in the log, and are restored: if another page than the last is
+        the referrer, that page was seen in between.
         """
         self.last = time
         if came_from is None:
@@ -94,7 +94,7 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
         return True
 
     def arrive(self, page: bytes, changes: Changes) -> None:
-        """View a page again where the session has it, else by a link on that of the last view."""
+        """View a page again if the session has it, else by a link on the last page."""
         number = self.numbers.get(page)
         if number is None:
             self.follow(page, changes)
@@ -102,7 +102,7 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
             self._see(number, changes)
 
     def follow(self, page: bytes, changes: Changes) -> None:
-        """View a page by a link on that of the last view."""
+        """View a page by a link on the last page."""
         number = self.numbers.get(page)
         if number is None:
             number = self.numbers[page] = len(self.levels)
@@ -122,7 +122,7 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
         changes.append((self.levels[number], 1))
 
     def _shorten(self, start: int, changes: Changes) -> None:
-        """Lower the levels that a new link on a page makes less: breadth-first from there."""
+        """Lower the levels that a new link on page ``start`` shortens, breadth-first."""
         reached = [start]
         for page in reached:
             level = self.levels[page] + 1
@@ -138,7 +138,7 @@ class Browsing(msgspec.Struct, array_like=True):
 
     #: Whether any view had a referrer.
     referred: bool = False
-    #: By site, the one viewed last at the end.
+    #: By site, the last viewed at the end.
     trails: dict[str, Trail] = {}
 
     def view(
@@ -146,9 +146,9 @@ class Browsing(msgspec.Struct, array_like=True):
     ) -> tuple[int, bool, Changes] | None:
         """Add a page view on a site; return what it adds to the site's sessions, None for a frame.
 
-        That is the level of the page, whether a session began with the view, and how the number of page views
-        of levels changed. ``page`` and ``referrer`` are identifiers of pages of the site; the referrer may also
-        be `ELSEWHERE`, or None where none was sent. ``referrers`` says whether the log is known to have some.
+        That is the level of the page, whether the view starts a session, and the changes of page views by
+        level. ``page`` and ``referrer`` are identifiers of pages of the site; the referrer may also be
+        `ELSEWHERE`, or None if none was sent. ``referrers`` is whether the log is known to have some.
 
         >>> browsing = Browsing()
         >>> for second, page in enumerate((b"home", b"news", b"item")):
@@ -156,7 +156,7 @@ class Browsing(msgspec.Struct, array_like=True):
         >>> found
         (2, False, [(2, 1)])
 
-        Then the item is viewed from the home page, which a cache had: it is one link away only.
+        Then the item is viewed from the home page, which a cache served: it is only one link away.
 
         >>> browsing.view("a.org", 200.0, b"item", b"home", referrers=True)
         (1, False, [(0, 1), (2, -1), (1, 1), (1, 1)])
@@ -176,7 +176,7 @@ class Browsing(msgspec.Struct, array_like=True):
         return trail.level, begun, changes
 
     def _make_room(self, now: float) -> None:
-        """Forget sessions that can't go on, and one site too many: those longest without a view first."""
+        """Forget ended sessions, and make room for one: those longest without a view first."""
         while self.trails:
             site = next(iter(self.trails))
             if len(self.trails) < MOST_SITES and now - self.trails[site].last <= PAUSE:
@@ -184,9 +184,8 @@ class Browsing(msgspec.Struct, array_like=True):
             del self.trails[site]
 
 
-#: What does "not respond to the logic of page browsing": mail, content management, shops' carts, feeds and
-#: programs' interfaces, by segments of a path without their extension. In lower case, as programs are: an
-#: article may be on the Atom.
+#: Paths that do "not respond to the logic of page browsing": mail, content management, shopping carts, feeds
+#: and APIs, by segments without their extension. In lower case, as programs are: an article may be on the Atom.
 _SEGMENTS = r"""
     webmail roundcube squirrelmail horde mailman owa
     wp-admin wp-login wp-cron wp-json wp-signup xmlrpc administrator admin login logout signin signup
@@ -199,7 +198,7 @@ _APPLICATION = re.compile(
     r"/(?:" + "|".join(_SEGMENTS.split()) + r")(?:\.(?:php\d?|aspx?|jsp|cgi|pl|xml|rdf|html?))?(?:/|\Z)"
 )
 _FEED = re.compile(r"[?&](?:flav|feed|format)=(?:atom|rss|rdf|feed)", re.IGNORECASE)
-#: What is sent to break in: paths out of the site, scripts and SQL in a query, shells, runs that overflow.
+#: Attacks: paths out of the site, scripts and SQL in a query, shells, runs that overflow.
 _ATTACK = re.compile(
     r"\.\./|%2e%2e|%00|/etc/passwd|/proc/self|<script|%3cscript|union(?:\+|%20)+(?:all(?:\+|%20)+)?select"
     r"|cmd\.exe|root\.exe|default\.ida|/bin/(?:ba)?sh|\$\{jndi|\.(?:env|git|htaccess)(?:/|\Z)"
@@ -209,7 +208,7 @@ _ATTACK = re.compile(
 
 
 def unbrowsed(url: str) -> str:
-    """Return why a view of a URL is no browsing, "attack" or "application"; empty where it is (section 4).
+    """Return why a view of a URL is not browsing, "attack" or "application"; empty if it is (section 4).
 
     >>> unbrowsed("http://example.org/wp-login.php"), unbrowsed("http://example.org/blog/feed/")
     ('application', 'application')

@@ -1,6 +1,6 @@
-"""What users did on a site, and in which order its patterns are crawled.
+"""The behaviour of a site's users, and the rankings of its patterns.
 
-Who came to a page from where counts each way once, and as a sample where they are many.
+Each pair of a user and a referrer of a page counts once; if there are many, a sample is kept.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,24 +23,24 @@ class Behaviour(NamedTuple):
     transitions: Mapping[tuple[str, str], int]
 
 
-#: Ranks of records are below this.
+#: The ranks of records are below this.
 RANKS = 2**63
 
 
 class Ways(msgspec.Struct, array_like=True):
     """The records (referrer, user) of one page, each once (Liu 2011, section 2); "" is a referrer elsewhere.
 
-    Beyond a number those of lowest rank are kept, which is a digest: there are none of ranks from ``bound`` on.
-    So what is kept depends on the set of records alone, and the number kept over the share bound / RANKS of all
-    ranks estimates without bias how many there were, as the bound is the lowest rank that was left out (Beyer
-    et al., *On Synopses for Distinct-Value Estimation*, 2007).
+    Beyond a limit those of lowest rank, a digest, are kept: all of rank below ``bound``. So the sample depends
+    only on the set of records, and the number kept, over the share bound / RANKS of all ranks, estimates their
+    number without bias, as the bound is the lowest rank that was left out (Beyer et al., *On Synopses for
+    Distinct-Value Estimation*, 2007).
     """
 
     users: dict[str, list[str]] = {}
     bound: int = RANKS
 
     def add(self, user: str, referrer: str | None, most: int) -> bool:
-        """Take in a record and return whether that changed anything; ``most`` are kept."""
+        """Add a record, keeping at most ``most``; return whether anything changed."""
         source = referrer or ""
         rank = _rank(source, user)
         known = self.users.get(source, [])
@@ -53,11 +53,11 @@ class Ways(msgspec.Struct, array_like=True):
 
     @property
     def visits(self) -> int:
-        """F_in: how many records there were."""
+        """F_in: the estimated number of records."""
         return self._all(sum(map(len, self.users.values())))
 
     def sources(self) -> dict[str, int]:
-        """Return F_trans from each page of the site: how many records had it for referrer."""
+        """Return F_trans from each page of the site: the estimated number of records with it as referrer."""
         return {source: self._all(len(users)) for source, users in self.users.items() if source}
 
     def _all(self, kept: int) -> int:
@@ -75,7 +75,7 @@ class Ways(msgspec.Struct, array_like=True):
 
 
 def behaviour(pages: Iterable[tuple[str, Ways]]) -> Behaviour:
-    """Return what users did on a site, of whose pages each is there once."""
+    """Return the behaviour of a site's users from its pages, each given once."""
     visits: dict[str, int] = {}
     referrals: dict[str, int] = {}
     transitions: dict[tuple[str, str], int] = {}
@@ -95,8 +95,8 @@ def _rank(source: str, user: str) -> int:
 class Pattern(NamedTuple):
     """A pattern with its figures (Liu 2011, Table 1) and its scores in the behaviour graph.
 
-    ``leaf`` says that it is one of the patterns that were chosen; others are above these, have no scores, and
-    are what a URL matches that is like none of the site's known ones.
+    ``leaf`` means that it is one of the chosen patterns; others are above these, have no scores, and match URLs
+    unlike the site's known ones.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Pattern(NamedTuple):
 
 Ranking = Callable[[Pattern], float]
 
-#: For the comprehensive fetch of a site, what its pages are worth (Liu 2011, section 4.1 and 4.2).
+#: For the comprehensive fetch of a site: the value of its pages (Liu 2011, section 4.1 and 4.2).
 FETCH: Mapping[str, Ranking] = MappingProxyType(
     {
         "volume": lambda pattern: pattern.urls,
@@ -119,7 +119,7 @@ FETCH: Mapping[str, Ranking] = MappingProxyType(
         "behaviour-fetch": lambda pattern: 0.5 * (pattern.authority + pattern.hub),
     }
 )
-#: For the timely discovery of new pages, what their links are worth.
+#: For the timely discovery of new pages: the value of links.
 DISCOVERY: Mapping[str, Ranking] = MappingProxyType(
     {
         "overall-referral": lambda pattern: pattern.referrals,
@@ -134,7 +134,7 @@ VISITS = "visits"
 
 
 def score(ranking: Ranking, pattern: Pattern) -> float:
-    """Return how early the pages of a pattern come, the highest first; what is no chosen pattern comes last.
+    """Return the score of a pattern's pages, the highest first; patterns not chosen come last.
 
     >>> score(FETCH["average-visit"], Pattern("http://example.org/a/*", True, urls=4, visits=10, referrals=0))
     2.5
