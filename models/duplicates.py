@@ -41,7 +41,7 @@ _SHIFT = 32
 
 
 def sketch(text: str, least: int) -> Sketch | None:
-    """Return the sketch of a text with single spaces; None where it has fewer than ``least`` shingles.
+    """Return the sketch of a text with single spaces; None if it has fewer than ``least`` shingles.
 
     >>> sketch("too short to tell", 50) is None
     True
@@ -88,7 +88,7 @@ def _shingles(text: str) -> _Hashes:
 class Fingerprint(msgspec.Struct, array_like=True, frozen=True):
     """The sketch of a page, and a hash of its text."""
 
-    #: None where the page has too few words.
+    #: None if the page has too few words.
     sketch: Sketch | None = None
     #: Hash of the text without digits; empty for a URL without numbers.
     plain: bytes = b""

@@ -167,10 +167,10 @@ class Harvest(msgspec.Struct, array_like=True):
 
 
 def merged(states: Sequence[Harvest]) -> Harvest:
-    """Return the statistics over all pages that ``states``, one or more, counted.
+    """Return the statistics over all pages that one or more ``states`` counted.
 
-    The page window holds the newest pages of all states; of pages with one time, those of an earlier state are
-    newer. Where windows differ in length, the shortest is taken.
+    The page window holds the newest pages of all states; at equal times those of an earlier state are newer.
+    The shortest windows of all states are taken.
     """
     if len(states) == 1:
         return states[0]
@@ -211,7 +211,7 @@ def _merge_parts(whole: Harvest, states: Sequence[Harvest]) -> None:
 
 
 def lift_if_sure(pages: int, hits: int, explored: int, explored_hits: int) -> Lift | None:
-    """Return the lift of so many hits on pages over those of explored pages; None where its bounds hold 1.
+    """Return the lift of the hits on pages over those on explored pages; None if its bounds include 1.
 
     >>> print(lift_if_sure(1500, 450, 150, 10)), lift_if_sure(100, 30, 1, 0)
     4.3 (2.4 to 7.8)

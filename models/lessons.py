@@ -125,7 +125,7 @@ def lessons(policy: str) -> Lessons:
 class JudgedPage(msgspec.Struct, frozen=True):
     """A judged page as the learner uses it: canonical URL, verdict, distinct words in order, and links.
 
-    ``subject`` says what it is about (`models.semantic.page_subject`), where word meanings count. A ``silent``
+    ``subject`` says what it is about (`models.semantic.page_subject`) if word meanings count. A ``silent``
     page is counted as judged, and under no other feature.
 
     All visits are one page: verdict, words and subject are those of the newest visit, ``links`` all that it

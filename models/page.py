@@ -29,8 +29,8 @@ class Page(msgspec.Struct, frozen=True):
     included), and ``sequence`` all of its words. ``words`` are its distinct words, bounded: those of the title,
     then those of the main text, outside navigation, the most frequent first; in a heading a word counts six
     times. ``paths`` are the tag paths of ``links``, one each if requested: the elements that a link lies in,
-    from the outermost, with spaces between, each a tag with up to three classes behind dots and perhaps an
-    identifier behind ``#``; a long path keeps its end. ``prose`` is the main text without headings, ``main``
+    from the outermost, with spaces between, each a tag with up to three classes after dots and perhaps an
+    identifier after ``#``; a long path keeps its end. ``prose`` is the main text without headings, ``main``
     its words in order, except lists of nothing but links, and ``leading`` the targets of the ``links`` outside
     navigation, all if requested. ``indexable`` and ``follow`` are what the page's own robots directives allow.
     ``barred`` is why the page must not be judged, else empty; ``missing`` if that is because it is a soft 404.

@@ -96,7 +96,7 @@ class LearnedStateError(ScentlineError, ValueError):
 
 
 def check(found: Sequence[Learned]) -> None:
-    """Raise `LearnedStateError` for what no crawl could have learned."""
+    """Raise `LearnedStateError` for a state that no crawl could have learned."""
     names = [learned.name for learned in found]
     if len(found) > MOST_PREDICATES or len(set(names)) != len(names):
         raise LearnedStateError(

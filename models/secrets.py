@@ -200,7 +200,7 @@ def one_time(path: str, query: str = "") -> bool:
 
     - a word for logging out, unsubscribing, resetting, verifying or confirming as a segment of the path, or as
       a name or value of a parameter;
-    - such a verb before what looks like a token or a code, or at the path's end before a query;
+    - such a verb before a likely token or code, or at the path's end before a query;
     - a segment that looks random and has both cases: the link alone gives access to the page.
 
     >>> [one_time(path) for path in ("/user/logout.php", "/reset/x9Kq27Lmw0", "/d/1aZq8Lk3Xw92LmQp47RtY")]
@@ -361,7 +361,7 @@ def _shows(text: str) -> bool:
     """Return whether a text holds a mail address, a login or a JSON web token."""
     if "@" in text and (_MAIL.search(text) or _LOGIN.search(text)):
         return True
-    # A token ends before its dot: one that begins too near to it is none.
+    # A token ends before its dot: a match too near to it does not count.
     return "eyJ" in text and any(_JWT.search(found) for found in _BEFORE_POINT.findall(text))
 
 

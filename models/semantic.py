@@ -43,7 +43,7 @@ def piece_numbers(text: str, vocabulary: Mapping[str, int]) -> list[int]:
 
 
 def _pieces(word: str, vocabulary: Mapping[str, int]) -> list[int]:
-    """Return the numbers of the longest pieces from the left; none where they do not make up the word."""
+    """Return the numbers of the longest pieces from the left; none if they do not make up the word."""
     whole = vocabulary.get(word)
     if whole is not None:
         return [whole]
@@ -118,7 +118,7 @@ class SemanticTable:
         return int(self.vectors.shape[1])
 
     def vector(self, text: str) -> Vector:
-        """Return the sum of the vectors of the text's pieces as a unit vector; zeros where it has none.
+        """Return the sum of the vectors of the text's pieces as a unit vector; zeros if it has none.
 
         The array is read-only: it is cached.
         """
@@ -282,7 +282,7 @@ class _Learnt:
 class Meanings:
     """Inputs from the meaning of candidates, learned from verdicts on a ``table`` of vectors.
 
-    Three inputs of a candidate with the vector e, each within +-4, and 0 where e is zeros: the logit of a
+    Three inputs of a candidate with the vector e, each within +-4, and 0 if e is zeros: the logit of a
     Bayesian logistic regression on [e, 1] less that of the base rate p; ln((sum k y + p) / (sum k + 1) / p)
     over the verdicts y, k = exp((cos - .5) / .08), at most exp 5; (cos(e, the predicate's words) - .15) / .15,
     0 for a predicate without words.

@@ -68,7 +68,7 @@ IDENTIFIER_BYTES = 12
 URL_PATTERN = r"^https?://[^/?#@\x00-\x20]+/"
 Url = Annotated[str, msgspec.Meta(pattern=URL_PATTERN, max_length=MAX_LENGTH)]
 
-# What the WHATWG parser writes for an http(s) URL that a crawler can request: no user information, a host
+# The WHATWG parser's output for an http(s) URL that a crawler can request: no user information, a host
 # that is a DNS name (labels of 1 to 63 characters) or an IPv6 address. Each character has one way to match,
 # so that matching is linear.
 _SCHEME_AND_HOST = r"(https?://)((?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\])"
@@ -101,7 +101,7 @@ _BREAKS = re.compile(r"[\t\n\r]")
 
 
 def canonical(url: str, base: str | None = None) -> str | None:
-    r"""Return the canonical form of ``url``, joined to the canonical URL ``base`` where it is relative.
+    r"""Return the canonical form of ``url``, joined to the canonical URL ``base`` if it is relative.
 
     None if it is not a crawlable URL: another scheme than http(s), user information, a host that DNS
     can't hold, more than 2,000 characters, or no URL at all. The host is in lower case and IDNA, without a
@@ -164,7 +164,7 @@ def crawlable(url: str) -> bool:
 
 
 def host(url: str) -> str:
-    """Return the host, with the port where it is not the scheme's own, of a canonical URL; empty without one.
+    """Return the host, with any port but the scheme's own, of a canonical URL; empty without one.
 
     >>> host("http://example.org:8080/a")
     'example.org:8080'

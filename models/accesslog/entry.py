@@ -53,7 +53,7 @@ def cut_short(action: str) -> bool:
 def text_of(line: bytes) -> str:
     r"""Return a raw line as ASCII text without its line end, for a format's parser.
 
-    Bytes beyond ASCII, valid UTF-8 or not, are percent-encoded, which is what they mean in a URL. Raises
+    Bytes beyond ASCII, valid UTF-8 or not, are percent-encoded, as in a URL. Raises
     `LogLineError` for an empty line and for one of more than 8,192 bytes.
 
     >>> text_of(b"GET /caf\xc3\xa9 \xff\r\n")
@@ -85,7 +85,7 @@ _PORTS = {"http": "80", "https": "443"}
 def entry_of(time: float, fields: Mapping[str, str | None]) -> Entry:
     """Return the entry of fields by their `NAMES`; raises `LogLineError`.
 
-    "-" and "" are absent. A path becomes absolute where the fields name the host.
+    "-" and "" are absent. A path becomes absolute if the fields name the host.
 
     >>> entry_of(0.0, {"client": "::1", "method": "GET", "host": "a.org", "url": "/b", "query": "c=1",
     ...                "status": "200"}).url

@@ -86,7 +86,7 @@ def parse_common(line: str) -> Entry:
 
 
 # Fields hold no white space and are separated by it: matching is linear, without backtracking. Text after the
-# content type (headers, with log_mime_hdrs) is ignored. Elapsed time is negative where the clock was set
+# content type (headers, with log_mime_hdrs) is ignored. Elapsed time is negative if the clock was set
 # back.
 _SQUID_LINE = re.compile(
     r"\s*+(\d{1,11}+(?:\.\d{1,9}+)?+)\s++-?\d{1,18}+\s++(\S++)\s++([^\s/]++)/(\d{3})\s++(\d{1,18}+|-)"

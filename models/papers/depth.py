@@ -297,9 +297,9 @@ DepthBy = Literal["views", "model"]
 class Advice(NamedTuple):
     """A depth, and why."""
 
-    #: The deepest level to fetch, in links from a page where users enter; None where nothing is known.
+    #: The deepest level to fetch, in links from a page where users enter; None if nothing is known.
     depth: int | None
-    #: "views", "links", "model" or, where nothing is known, empty.
+    #: "views", "links", "model", or empty if nothing is known.
     source: str
     #: The reason in one line.
     why: str

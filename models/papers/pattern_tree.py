@@ -25,7 +25,7 @@ _FAMILIES = ("scheme", "port", "host", "path", EXTENSION)
 def decompose(url: str) -> dict[str, str]:
     """Return the key-value pairs of a canonical URL (Liu 2011, section 3.1 and Figure 3 a).
 
-    Keys are "scheme", "port" where there is one, "host.N" (labels from the right), "path.N" (segments from the
+    Keys are "scheme", "port" if there is one, "host.N" (labels from the right), "path.N" (segments from the
     left), "extension" of the last segment, which then lacks it, and "?NAME" for each parameter of the query.
     Of a repeated parameter the first value counts. An IP address is one label.
     """

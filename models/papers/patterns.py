@@ -224,7 +224,7 @@ def _topmost(tree: PatternTree, ends: list[bool]) -> list[int]:
 
 
 _Vector = npt.NDArray[np.float64]
-# The iteration ends when no score moved by more than this, or after so many steps.
+# The iteration ends when no score moves by more than this, or after this number of steps.
 _TOLERANCE = 1e-10
 _STEPS = 1000
 

@@ -30,7 +30,7 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
     seen during the session (section 3): a link followed late may be a short cut.
     """
 
-    #: Times of the last access, and of the last page that is no frame.
+    #: Times of the last access, and of the last page that is not a frame.
     last: float
     shown: float
     #: The number of the page seen last.
@@ -71,7 +71,7 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
         return referrer != ELSEWHERE and (referrer is not None or not referrers or page in self.numbers)
 
     def view(self, time: float, page: bytes, came_from: bytes | None, changes: Changes) -> bool:
-        """View a page of the site; return False for a frame of the page seen last, which is no view.
+        """View a page of the site; return False for a frame of the last page, which is not a view.
 
         Views that a cache answered are missing in the log, and are restored: if another page than the last is
         the referrer, that page was seen in between.

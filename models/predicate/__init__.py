@@ -85,7 +85,7 @@ def _around(text: str, start: int, end: int) -> str:
 
 
 def _line(text: str, start: int, end: int, *, dots: bool = False) -> str:
-    """Return the text from ``start`` to the end of the sentence after ``end``, cut short where that is far."""
+    """Return the text from ``start`` to the end of the sentence after ``end``, cut short if that is far."""
     limit = start + LENGTH
     stop = _END.search(text, end, limit + 1) if end else None
     cut = stop is None and len(text) > limit

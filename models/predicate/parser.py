@@ -105,7 +105,7 @@ def _url_part(text: str) -> str:
     return text
 
 
-#: The functions of the language: name, and what parses the text in the parentheses to a test.
+#: The functions of the language: name, and parser of the text in the parentheses.
 FUNCTIONS: Mapping[str, Callable[[str], Node]] = MappingProxyType(
     {
         "category": _category,
@@ -354,7 +354,7 @@ class Predicate:
 def parse(expression: str) -> Predicate:
     """Parse the text of a predicate; raises PredicateError with the column.
 
-    ``"words"`` in single or double quotes hold where these whole words follow each other in title or text, in
+    ``"words"`` in single or double quotes hold if these whole words follow each other in title or text, in
     any case. The functions are ``category``, ``lang``, ``title`` (``*`` within a word), ``host`` (and hosts
     below it), ``url`` (an RE2 regular expression, anywhere), ``url.prefix`` and ``url.suffix``. ``not`` binds
     tighter than ``and``, ``and`` tighter than ``or``. In quotes, a backslash escapes a quote or a backslash.

@@ -93,7 +93,7 @@ class View:
 
     @cached_property
     def host(self) -> str:
-        """Host of the URL, with its port where it is not the scheme's own."""
+        """Host of the URL, with any port but the scheme's own."""
         return host(self.url)
 
     @cached_property
@@ -211,7 +211,7 @@ _REGEX_MEMORY = 1 << 20
 
 
 def quoted(text: str) -> str:
-    r"""Return ``text`` as the language writes it: in double quotes, with backslashes where they are needed.
+    r"""Return ``text`` in the syntax of the language: in double quotes, with backslashes where needed.
 
     >>> print(quoted(r'wp/\d+ "x"'))
     "wp/\d+ \"x\""
@@ -343,7 +343,7 @@ class UrlRegex:
 
 @dataclass(frozen=True)
 class UrlPrefix:
-    """``url.prefix("http://example.org/wiki/")``: what the canonical URL begins with."""
+    """``url.prefix("http://example.org/wiki/")``: the beginning of the canonical URL."""
 
     text: str
 
@@ -357,7 +357,7 @@ class UrlPrefix:
 
 @dataclass(frozen=True)
 class UrlSuffix:
-    """``url.suffix(".uk")``: what the canonical URL, or its host name, ends with.
+    """``url.suffix(".uk")``: the end of the canonical URL or of its host name.
 
     The host name counts too, so that ``.uk`` matches the pages of the United Kingdom (Aggarwal 2004, section
     1: "whose URL ends with the extension .uk") although the URL of a page ends in a path.
@@ -383,7 +383,7 @@ MAX_CATEGORY = 300
 def expand(category: str) -> frozenset[str]:
     """Return the category and every category above it.
 
-    Raises ValueError, naming the category, where a level is empty or the name is longer than 300 characters.
+    Raises ValueError, naming the category, if a level is empty or the name is longer than 300 characters.
 
     >>> sorted(expand("Science.Biology.Birds"))
     ['Science', 'Science.Biology', 'Science.Biology.Birds']
