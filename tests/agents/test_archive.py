@@ -336,7 +336,7 @@ def test_what_is_logged_is_ten_fields(time: float, elapsed: int, status: int, si
 SERVES = """
 import time
 from scentline_lab.synthetic.web import synthetic_server
-server = synthetic_server(5, sites=1, pages_per_site=8, topics=1)
+server = synthetic_server(5, 1, 8, 1)
 print(server.url, flush=True)
 time.sleep(600)
 """

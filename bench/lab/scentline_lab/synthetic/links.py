@@ -1,15 +1,13 @@
 """The links of the synthetic web's pages: where topical locality comes from.
 
-An article links within its section (mostly to the same topic and sub-topic), to other sites (mostly to the same
-topic, popular pages more often), to a few pages at random, and to its home page and hub. Hubs list the articles
-of their section, home pages hubs, some articles and other home pages.
+An article links within its section, to other sites, to a few pages at random, and to its home page and hub.
+Hubs list the articles of their section, home pages hubs, some articles and other home pages.
 """
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from scentline_lab.synthetic.plan import HUB_SIZE, Plan, PlannedPage
@@ -25,16 +23,14 @@ _TO_PRIVATE, _TO_FILE = 0.08, 0.04
 _FEATURED, _NEIGHBOURS = 6, 3
 # Of the links drawn to a site of the next era, those that are taken; none leads further, or back.
 _TO_NEXT_ERA = 0.15
-#: Where a site's calendar begins; the number of the day follows.
+#: The number of the day follows.
 CALENDAR = "/calendar/day/"
 #: The anchor text of a link that is a picture.
 PICTURE = ""
 _GENERIC = ("read more", "here", "this page", "more about it", "continue")
-_Draw: TypeAlias = Callable[[random.Random, PlannedPage], PlannedPage]
 
 
-@dataclass(frozen=True, slots=True)
-class Hyperlink:
+class Hyperlink(NamedTuple):
     """A link as its page has it; ``page`` is the planned page that it leads to, None where there is none."""
 
     href: str
@@ -45,11 +41,7 @@ class Hyperlink:
 
 
 class Linker:
-    """Chooses each page's links; equal seeds and plans give equal links. A share ``dead`` of those to articles
-    lead into an archive of the article's site that is gone, with the anchor that the article would have. Home
-    pages and hubs of a web with ``calendars`` lead to that of their site. Sites are divided into so many
-    ``eras``, in their order.
-    """
+    """Chooses each page's links; `SyntheticWeb` says what ``dead`` links, calendars and eras are."""
 
     def __init__(self, seed: int, plan: Plan, dead: float, *, calendars: bool, eras: int) -> None:
         self._seed, self._plan = seed, plan
@@ -58,7 +50,6 @@ class Linker:
         self._popularity: dict[str, list[float]] = {}
 
     def links(self, page: PlannedPage) -> list[Hyperlink]:
-        """Return the links of ``page`` in the order in which it has them."""
         rng = random.Random(f"{self._seed}/links/{page.number}")
         found = {"home": self._of_home, "hub": self._of_hub}.get(page.kind, self._of_article)(rng, page)
         if self._dead:
@@ -71,7 +62,6 @@ class Linker:
     def _own(
         self, page: PlannedPage, path: str, anchor: str, place: str, to: PlannedPage | None = None
     ) -> Hyperlink:
-        """Return a link to a path of the page's site."""
         return Hyperlink(path, f"http://{self._plan.sites[page.site].host}{path}", anchor, place, to)
 
     def _gone(self, link: Hyperlink) -> Hyperlink:
@@ -85,8 +75,8 @@ class Linker:
         plan, site = self._plan, page.site
         sections = range(len(plan.sites[site].sections))
         own = [article for section in sections for article in plan.placed["article", site, section]]
-        homes = plan.of_kind["home"]
-        others = [home for home in homes if home is not page and self._near_in_time(rng, page, home)]
+        homes = (home for home in plan.of_kind["home"] if home is not page)
+        others = [home for home in homes if self._near_in_time(rng, page, home)]
         return [
             *(self._link(rng, page, plan.placed["hub", site, section][0], "nav") for section in sections),
             *(self._link(rng, page, found, "list") for found in _sample(rng, own, _FEATURED)),
@@ -98,21 +88,18 @@ class Linker:
         hubs = plan.placed["hub", *place]
         index = hubs.index(page)
         listed = plan.placed["article", *place][index * HUB_SIZE : (index + 1) * HUB_SIZE]
+        private = plan.placed["private", *place]
         return [
             self._link(rng, page, plan.of_kind["home"][page.site], "nav", "home"),
             *(self._link(rng, page, article, "list") for article in listed),
-            *(
-                self._link(rng, page, found, "foot")
-                for found in _sample(rng, plan.placed["private", *place], 1)
-            ),
+            *(self._link(rng, page, found, "foot") for found in _sample(rng, private, 1)),
             *(self._link(rng, page, hub, "foot", "next page") for hub in hubs[index + 1 : index + 2]),
         ]
 
     def _of_article(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
         plan, place = self._plan, (page.site, page.section)
         body = [self._within(rng, page) for _ in range(_WITHIN)]
-        body += [self._of_the_time(rng, page, self._across) for _ in range(_ACROSS)]
-        body += [self._of_the_time(rng, page, self._anywhere) for _ in range(_NOISE)]
+        body += [self._across(rng, page, topical=number < _ACROSS) for number in range(_ACROSS + _NOISE)]
         if (private := plan.placed["private", *place]) and rng.random() < _TO_PRIVATE:
             body.append(rng.choice(private))
         rng.shuffle(body)
@@ -122,8 +109,7 @@ class Linker:
             self._link(rng, page, plan.placed["hub", *place][0], "nav"),
             *(self._link(rng, page, found, "body") for found in distinct),
         ]
-        copy = plan.copy_url.get(page.number)
-        if copy is not None:
+        if (copy := plan.copy_url.get(page.number)) is not None:
             found.append(self._own(page, _path(copy), "print version", "foot", page))
         if rng.random() < _TO_FILE:
             found.append(self._own(page, "/files/report.pdf", "report (PDF)", "foot"))
@@ -140,38 +126,34 @@ class Linker:
             self._nearby[key] = [each for each in section if f"{each.category}.".startswith(f"{category}.")]
         return rng.choice(self._nearby[key] or section)
 
-    def _of_the_time(self, rng: random.Random, page: PlannedPage, draw: _Draw) -> PlannedPage:
-        """Draw until it is a page of this era, or now and then of the next."""
-        while not self._near_in_time(rng, page, found := draw(rng, page)):
-            pass
-        return found
-
     def _near_in_time(self, rng: random.Random, page: PlannedPage, other: PlannedPage) -> bool:
         later = self.era(other) - self.era(page)
         return later == 0 or (later == 1 and rng.random() < _TO_NEXT_ERA)
 
     def era(self, page: PlannedPage) -> int:
-        """Return the era of a page's site, from 0."""
+        """Return the era of a page's site, from 0: sites are divided in their order."""
         return page.site * self._eras // len(self._plan.sites)
 
-    def _anywhere(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
-        return rng.choice(self._plan.of_kind["article"])
-
-    def _across(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
+    def _across(self, rng: random.Random, page: PlannedPage, *, topical: bool) -> PlannedPage:
+        """Draw an article of any site until it is of the page's era, or now and then of the next."""
         assert page.topic is not None
-        if self._plan.opaque or rng.random() >= _ACROSS_SAME_TOPIC:
-            return self._anywhere(rng, page)
-        return self.popular(rng, page.category if rng.random() < _ACROSS_SAME_SUBTOPIC else page.topic.name)
+        while True:
+            if not topical or self._plan.opaque or rng.random() >= _ACROSS_SAME_TOPIC:
+                found = rng.choice(self._plan.of_kind["article"])
+            else:
+                kept = rng.random() < _ACROSS_SAME_SUBTOPIC
+                found = self.popular(rng, page.category if kept else page.topic.name)
+            if self._near_in_time(rng, page, found):
+                return found
 
     def popular(self, rng: random.Random, category: str) -> PlannedPage:
         """Return an article of a category; the k-th most popular one is 1/sqrt(k) as likely as the first."""
         found = self._plan.of_category[category] or self._plan.of_kind["article"]
-        weights = self._popularity.get(category)
-        if weights is None:
+        if category not in self._popularity:
             order = list(range(1, len(found) + 1))
             random.Random(f"{self._seed}/popularity/{category}").shuffle(order)
-            weights = self._popularity[category] = list(accumulate(rank**-0.5 for rank in order))
-        return rng.choices(found, cum_weights=weights)[0]
+            self._popularity[category] = list(accumulate(rank**-0.5 for rank in order))
+        return rng.choices(found, cum_weights=self._popularity[category])[0]
 
     def _link(
         self, rng: random.Random, page: PlannedPage, to: PlannedPage, place: str, anchor: str | None = None
@@ -179,11 +161,10 @@ class Linker:
         target, reached = to.url, True
         if to.kind == "article" and place != "list":
             point = rng.random()
-            old = self._plan.old_url.get(to.number)
             if point < _TO_MISSING:
                 target, reached = rng.choice(self._plan.missing[to.site]), False
-            elif old is not None and point < _TO_OLD:
-                target = old
+            elif point < _TO_OLD:
+                target = self._plan.old_url.get(to.number, target)
         href = _written(rng, target, same_site=to.site == page.site)
         return Hyperlink(href, target, anchor or self._anchor(rng, to), place, to if reached else None)
 

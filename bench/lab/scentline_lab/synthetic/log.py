@@ -1,18 +1,16 @@
-"""The log of a proxy through which the synthetic web's users browse, in Squid's native format. Beside page
-views it holds styles and images, searches sent with POST, pages not modified since (304), redirects, dead
-links, tunnels to other sites, and lines that are damaged.
+"""The log of a proxy through which the synthetic web's users browse, in Squid's native format, with all that a
+real one holds beside page views.
 """
 
 import heapq
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from scentline.agents.offline.serve import squid_line
-from scentline_lab.synthetic.links import Hyperlink, Linker
-from scentline_lab.synthetic.plan import Plan, Topic
+from scentline_lab.synthetic.links import Linker
+from scentline_lab.synthetic.plan import Plan
 
 # A link to a page of a user's taste is this many times as likely to be followed as another one.
 _PULL = 8.0
@@ -22,38 +20,19 @@ _GO_ON, _GO_BACK = 0.88, 0.15
 _MAX_SESSION = 40
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(NamedTuple):
     """A person: the address that stands in the log, and the names of one or two topics they like."""
 
     address: str
     tastes: tuple[str, ...]
-
-    def weight(self, link: Hyperlink) -> float:
-        """Return how likely it is that the user follows a link."""
-        topic = None if link.page is None else link.page.topic
-        return _PULL if topic is not None and topic.name in self.tastes else 1.0
 
 
 #: What a request met: a page seen, the old URL of a page, or a dead link.
 Met: TypeAlias = Literal["page", "moved", "missing"]
 
 
-def make_users(seed: int, count: int, topics: Sequence[Topic]) -> list[User]:
-    """Return ``count`` users, at most 65,000 with addresses of their own."""
-    rng = random.Random(f"{seed}/users")
-    numbers = rng.sample(range(256, 256 * 255), count)
-    return [
-        User(
-            f"10.20.{number // 256}.{number % 256}",
-            tuple(topic.name for topic in rng.sample(topics, min(len(topics), rng.choice((1, 1, 2))))),
-        )
-        for number in numbers
-    ]
-
-
-def browse(rng: random.Random, plan: Plan, linker: Linker, user: User) -> Iterator[tuple[str, Met]]:
-    """Return the URLs of one session, which robots.txt does not bind, in order, with what each met."""
+def _browse(rng: random.Random, plan: Plan, linker: Linker, user: User) -> Iterator[tuple[str, Met]]:
+    """Yield the URLs of one session, which robots.txt does not bind, with what each met."""
     at_taste = rng.random() < _BEGIN_AT_TASTE
     page = linker.popular(rng, rng.choice(user.tastes)) if at_taste else rng.choice(plan.of_kind["home"])
     before = page
@@ -66,15 +45,15 @@ def browse(rng: random.Random, plan: Plan, linker: Linker, user: User) -> Iterat
         seen = [link for link in linker.links(page) if not link.target.endswith(".pdf")]
         if not seen:
             return
-        link = rng.choices(seen, weights=list(map(user.weight, seen)))[0]
+        topics = (link.page.topic if link.page else None for link in seen)
+        liked = [topic is not None and topic.name in user.tastes for topic in topics]
+        link = rng.choices(seen, weights=[_PULL if each else 1.0 for each in liked])[0]
         if link.page is None:
             yield link.target, "missing"
             continue
         if link.target in plan.moved:
             yield link.target, "moved"
-            yield link.page.url, "page"
-        else:
-            yield link.target, "page"
+        yield link.page.url if link.target in plan.moved else link.target, "page"
         before, page = page, link.page
 
 
@@ -83,11 +62,12 @@ START = 1_704_700_800.0
 _BETWEEN_SESSIONS = 1800.0
 _BETWEEN_PAGES = 25.0
 _REDIRECT = 0.2
+_LOGO_KEPT: dict[str, Any] = {"size": 310, "result": "TCP_MEM_HIT", "content_type": "image/png"}
 _LOGO_AGAIN, _SEARCH, _TUNNEL, _MALFORMED = 0.2, 0.03, 0.02, 0.004
 
 
 def write_log(seed: int, plan: Plan, linker: Linker, users: Sequence[User], accesses: int) -> Iterator[str]:
-    """Return the lines, in time order, until ``accesses`` pages have been seen; no users, no lines."""
+    """Yield the lines, in time order, of ``accesses`` page views; no users, no lines."""
     rng = random.Random(f"{seed}/log")
     proxy = _Proxy(rng, plan)
     # The user whose next session is due first; sessions of different users overlap.
@@ -96,7 +76,7 @@ def write_log(seed: int, plan: Plan, linker: Linker, users: Sequence[User], acce
     while due and proxy.views < accesses:
         time, number = heapq.heappop(due)
         redirected = False
-        for url, met in browse(rng, plan, linker, users[number]):
+        for url, met in _browse(rng, plan, linker, users[number]):
             time += _REDIRECT if redirected else rng.expovariate(1 / _BETWEEN_PAGES)
             redirected = met == "moved"
             proxy.request(time, users[number].address, url, met)
@@ -110,7 +90,7 @@ def write_log(seed: int, plan: Plan, linker: Linker, users: Sequence[User], acce
 
 
 class _Proxy:
-    """Gathers the lines that requests leave; the order in which they came breaks ties of time."""
+    """Gathers the lines that requests leave, with their time and number."""
 
     def __init__(self, rng: random.Random, plan: Plan) -> None:
         self.events: list[tuple[float, int, str]] = []
@@ -120,7 +100,6 @@ class _Proxy:
         self._seen: set[tuple[str, str]] = set()
 
     def request(self, time: float, client: str, url: str, met: Met) -> None:
-        """Log a request for a page, and what the browser asks for on its account."""
         if met == "moved":
             self._log(time, client, url, status=self._plan.moved[url][0], size=310, content_type="text/plain")
         elif met == "missing":
@@ -130,6 +109,7 @@ class _Proxy:
             self._view(time, client, url)
 
     def _view(self, time: float, client: str, url: str) -> None:
+        """Log a page view, and what the browser asks for on its account."""
         rng = self._rng
         if (client, url) in self._seen and rng.random() < 0.5:
             self._log(time, client, url, status=304, size=210, result="TCP_REFRESH_UNMODIFIED")
@@ -142,27 +122,25 @@ class _Proxy:
             self._log(time + 0.21, client, f"{root}/logo.png", size=310, content_type="image/png")
             self._seen.add((client, root))
         elif rng.random() < _LOGO_AGAIN:
-            image: dict[str, Any] = {"result": "TCP_MEM_HIT", "content_type": "image/png"}
-            self._log(time + 0.2, client, f"{root}/logo.png", size=310, **image)
+            self._log(time + 0.2, client, f"{root}/logo.png", **_LOGO_KEPT)
         if rng.random() < _SEARCH:
             found = rng.randint(900, 4000)
             self._log(time + 6, client, f"{root}/search", method="POST", size=found, content_type="text/html")
         if rng.random() < _TUNNEL:
             self._log(time + 1, client, "mail.example:443", method="CONNECT", size=4100, result="TCP_TUNNEL")
 
-    def _log(self, time: float, client: str, url: str, *, size: int, **fields: Any) -> None:
+    def _log(self, time: float, client: str, url: str, **fields: Any) -> None:
         hit = fields.get("result") == "TCP_MEM_HIT"
         place = self._hosts.get(urlsplit(url).netloc, 200) % 200 + 1
-        known: dict[str, Any] = {"status": 200, "method": "GET", "result": "TCP_MISS"}
-        known |= {"content_type": None, **fields}
-        known["elapsed"] = 0 if hit else self._rng.randint(4, 400)
-        known["server"], known["hierarchy"] = ("-", "HIER_NONE") if hit else (f"192.0.2.{place}", "HIER_DIRECT")
-        line = squid_line(time=time, client=client, size=size, url=url, **known)
-        self.events.append((time, len(self.events), line))
+        fields = {"status": 200, "method": "GET", "content_type": None, **fields}
+        fields["elapsed"] = 0 if hit else self._rng.randint(4, 400)
+        fields["server"], fields["hierarchy"] = (
+            ("-", "HIER_NONE") if hit else (f"192.0.2.{place}", "HIER_DIRECT")
+        )
+        self.events.append((time, len(self.events), squid_line(time=time, client=client, url=url, **fields)))
 
 
 def _damaged(rng: random.Random, line: str) -> str:
-    """Return what a line looks like after a full disk, a crash or another program's hand."""
     kind = rng.randrange(4)
     if kind == 0:
         return line[: rng.randint(5, 40)]

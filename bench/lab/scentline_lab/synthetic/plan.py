@@ -1,18 +1,14 @@
-"""The plan of a synthetic web: its sites, which pages there are, where, and what each is about. A site has a
-host name, sections with topics, and an encoding.
-"""
+"""The plan of a synthetic web: its sites, which pages there are, where, and what each is about."""
 
 import random
 import tomllib
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 
-@dataclass(frozen=True, slots=True)
-class Subtopic:
+class Subtopic(NamedTuple):
     """A part of a topic; ``words[0]``, its keyword, stands on each of its pages."""
 
     name: str
@@ -23,8 +19,7 @@ class Subtopic:
         return self.words[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(NamedTuple):
     """A topic: its name as categories write it, its words from frequent to rare, and its sub-topics."""
 
     name: str
@@ -44,7 +39,6 @@ TOPICS: tuple[Topic, ...] = tuple(
 )
 COMMON: tuple[str, ...] = tuple(_FILE["common"].split())
 
-
 SECTIONS = 4
 _NAMES = (
     "northgate", "blueharbour", "quillworks", "oldmill", "lanternpost", "stonebridge", "foxglove",
@@ -54,8 +48,7 @@ _NAMES = (
 _NEUTRAL_SECTIONS = ("articles", "stories", "library", "notes", "features", "corner")
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """A host; ``declared`` says whether the Content-Type header names the encoding, as its pages do."""
 
     host: str
@@ -65,13 +58,10 @@ class Site:
     robots: bool
 
 
-def make_sites(
+def _make_sites(
     rng: random.Random, count: int, topics: tuple[Topic, ...], owners: int | None, *, opaque: bool
 ) -> list[Site]:
-    """Return sites of four sections each; every topic has about as many sections as another. Beyond so many
-    ``owners`` a site's host lies in the domain of an earlier site, of each in turn. In an ``opaque`` web
-    sections are named by numbers.
-    """
+    """Return sites of four sections each; every topic has about as many sections as another."""
     names = rng.sample(_NAMES, len(_NAMES))
     dealt: list[Topic] = []
     sites: list[Site] = []
@@ -91,7 +81,6 @@ def make_sites(
 
 
 def _named(rng: random.Random, topics: list[Topic]) -> list[str]:
-    """Name each section: after its topic, or with a word that tells nothing."""
     names: list[str] = []
     for topic in topics:
         told = topic.name.lower()
@@ -113,11 +102,8 @@ _MISSING_OF_SITE = 5
 Kind: TypeAlias = Literal["home", "hub", "article", "private"]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedPage:
-    """A page to be: ``section`` is its index in its site, -1 for the home page, which has no topic.
-    ``category`` is written as labels write it: ``Sports``, ``Sports.Hockey``; ``Portal`` without a topic.
-    """
+class PlannedPage(NamedTuple):
+    """A page to be: ``section`` is -1 for the home page, ``category`` that of labels: Sports.Hockey."""
 
     number: int
     url: str
@@ -137,22 +123,22 @@ class Plan:
         self.sites, self.opaque = sites, opaque
         self.pages: list[PlannedPage] = []
         self.by_url: dict[str, PlannedPage] = {}
-        #: By kind, with the site and section, and alone; articles by category.
+        # By kind, site and section; by kind; articles by category.
         self.placed = defaultdict[tuple[Kind, int, int], list[PlannedPage]](list)
         self.of_kind = defaultdict[Kind, list[PlannedPage]](list)
         self.of_category = defaultdict[str, list[PlannedPage]](list)
-        #: The page that an old URL redirects to, with the status, and that another URL has a copy of; and back.
+        # Redirects of old URLs, with their status, and copies at other URLs; then those URLs by page number.
         self.moved: dict[str, tuple[int, PlannedPage]] = {}
         self.copies: dict[str, PlannedPage] = {}
         self.old_url: dict[int, str] = {}
         self.copy_url: dict[int, str] = {}
-        #: URLs of each site that are gone.
+        # URLs of each site that are gone.
         self.missing: dict[int, list[str]] = {}
 
     def add(
         self, kind: Kind, place: tuple[int, int], path: str, title: str, *about: Topic | Subtopic | None
     ) -> PlannedPage:
-        """Plan the next page, at a site and section, about a topic and perhaps a sub-topic of it."""
+        """Plan the next page at a site and section."""
         topic, subtopic = (*about, None, None)[:2]
         category = ".".join(part.name for part in about if part is not None) or "Portal"
         url = f"http://{self.sites[place[0]].host}/{path}"
@@ -165,18 +151,15 @@ class Plan:
 
 
 def make_plan(
-    seed: int, sites: int, pages_per_site: int, topics: int, owners: int | None = None, *, opaque: bool = False
+    seed: int, sites: int, pages_per_site: int, topics: int, owners: int | None, *, opaque: bool
 ) -> Plan:
-    """Return the plan that ``seed`` gives: ``sites`` hosts of about ``pages_per_site`` articles each. In an
-    ``opaque`` web URLs are numbers, a section's articles are of any topic, and its hubs of none. Raises
-    ValueError where a number is out of its range.
-    """
+    """Return the plan of `SyntheticWeb`; raises ValueError where a number is out of its range."""
     if sites < 1 or pages_per_site < SECTIONS or not 1 <= topics <= len(TOPICS) or owners == 0:
         given = f"{sites} sites of {pages_per_site} pages, {topics} topics and {owners or 'as many'} owners"
         raise ValueError(f"a web of {given}: expected 1, {SECTIONS}, 1 to {len(TOPICS)}, and 1 at least")
     rng = random.Random(f"{seed}/plan")
     used = TOPICS[:topics]
-    plan = Plan(make_sites(rng, sites, used, owners, opaque=opaque), opaque=opaque)
+    plan = Plan(_make_sites(rng, sites, used, owners, opaque=opaque), opaque=opaque)
     for number in range(sites):
         _plan_site(plan, rng, number, pages_per_site, used)
     return plan
@@ -192,9 +175,8 @@ def _plan_site(plan: Plan, rng: random.Random, number: int, articles: int, topic
         size = max(1, round(articles * weights[section] / sum(weights)))
         for index in range(-(-size // HUB_SIZE)):
             path = f"{name}/" if index == 0 else f"{name}/page-{index + 1}.html"
-            plan.add(
-                "hub", place, path, f"{name.capitalize()}, page {index + 1}", *(() if plan.opaque else (topic,))
-            )
+            title = f"{name.capitalize()}, page {index + 1}"
+            plan.add("hub", place, path, title, *(() if plan.opaque else (topic,)))
         for _ in range(size):
             kept = not plan.opaque and rng.random() < _ON_TOPIC
             page = _told(plan, rng, "article", place, name, topic if kept else rng.choice(topics))

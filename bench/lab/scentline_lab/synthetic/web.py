@@ -1,9 +1,9 @@
 """The synthetic web: the page at each URL, its text and HTML, what it is about, its files and its server."""
 
-import argparse
 import asyncio
 import gzip
 import random
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from http import HTTPStatus
@@ -20,7 +20,7 @@ from scentline.agents.offline.archive import Answer, plain
 from scentline.agents.offline.serve import ServerProcess, serve
 from scentline.models.url import canonical
 from scentline_lab.synthetic.links import CALENDAR, PICTURE, Hyperlink, Linker
-from scentline_lab.synthetic.log import User, make_users, write_log
+from scentline_lab.synthetic.log import User, write_log
 from scentline_lab.synthetic.plan import COMMON, TOPICS, Plan, PlannedPage, Site, Subtopic, Topic, make_plan
 
 # What the words of a page are drawn from; what a page has no topic or sub-topic for is common words.
@@ -75,29 +75,25 @@ class Writer:
         sentences = []
         while words:
             size = rng.randint(*_SENTENCE_WORDS)
-            sentence, words = words[:size], words[size:]
-            sentence[0] = sentence[0].capitalize()
-            sentences.append(sentence)
+            sentences.append([words[0].capitalize(), *words[1:size]])
+            words = words[size:]
         return sentences
 
     def _mixture(self, topic: Topic | None, subtopic: Subtopic | None) -> tuple[list[str], list[float]]:
+        """Return the words that a page has, with cumulative weights: Zipf's but for foreign ones."""
         key = (topic.name if topic else "", subtopic.name if subtopic else "")
         if key not in self._mixtures:
-            parts = [(_FOREIGN_SHARE, self._foreign, [1.0] * len(self._foreign))]
-            for share, about in ((_TOPIC_SHARE, topic), (_SUBTOPIC_SHARE, subtopic)):
-                if about is not None:
-                    parts.append((share, list(about.words), _zipf(len(about.words))))
-            parts.append((1 - sum(share for share, _, _ in parts), list(COMMON), _zipf(len(COMMON))))
-            scales = [share / sum(weights) for share, _, weights in parts]
-            scaled = (
-                scale * each for scale, (_, _, weights) in zip(scales, parts, strict=True) for each in weights
-            )
-            self._mixtures[key] = [word for _, words, _ in parts for word in words], list(accumulate(scaled))
+            parts: list[tuple[float, Sequence[str]]] = [(_FOREIGN_SHARE, self._foreign)]
+            about = ((_TOPIC_SHARE, topic), (_SUBTOPIC_SHARE, subtopic))
+            parts += [(share, each.words) for share, each in about if each is not None]
+            parts.append((1 - sum(share for share, _ in parts), COMMON))
+            weights: list[float] = []
+            for share, words in parts:
+                ranked = [1.0 if words is self._foreign else 1 / rank for rank in range(1, len(words) + 1)]
+                scale = share / sum(ranked)
+                weights += [scale * each for each in ranked]
+            self._mixtures[key] = [word for _, words in parts for word in words], list(accumulate(weights))
         return self._mixtures[key]
-
-
-def _zipf(count: int) -> list[float]:
-    return [1 / rank for rank in range(1, count + 1)]
 
 
 _ROBOTS = "User-agent: *\nDisallow: /private/\n\nUser-agent: NoisyBot\nDisallow: /\n"
@@ -116,24 +112,17 @@ _FILES = {
 class SyntheticWeb:
     """A web generated from ``seed``: ``sites`` hosts of about ``pages_per_site`` articles, ``topics`` topics.
 
-    It assumes of the real web what focused crawling lives on, and no more than can be read here, in
-    `synthetic.plan` and in `synthetic.links`. Pages link to their own topic more often than chance would:
-    within a site, for its four sections have a topic each, that of 70 % of their articles; and across sites,
-    where 55 % of the links keep to the topic. An article's words are drawn for a third from its topic and
-    sub-topic; anchors mostly tell what their target is about; half of the section names tell their topic, host
-    names nothing. A topic's first sub-topic, whose keyword stands on each of its pages, has about 42 % of the
-    topic's.
+    It assumes of the real web what focused crawling lives on: pages link to their own topic more often than
+    chance would, within a site, whose four sections have a topic each, and across sites; words, most anchors
+    and half of the section names tell the topic, host names nothing. What a crawler has to bear is there too:
+    robots.txt, pages that moved, exact copies, dead links, a PDF, three encodings, oddly written links.
 
-    What a crawler has to bear is there too: a robots.txt that forbids ``/private/``, pages that moved (301,
-    302), exact copies under ``/print/``, dead links, a PDF, sites in ISO-8859-1 and Windows-1252, oddly written
-    links.
-
-    A web may be worse: ``dead`` is the share of the links to articles that lead into archives that are gone;
-    each site may have a calendar of so many ``days`` that hold nothing. With ``eras`` what a category names
-    moves on by one topic with each part of the sites, links keep to an era or now and then lead to the next,
-    and seeds are of the first. With fewer ``owners`` than sites the others are subdomains of theirs. In an
-    ``opaque`` web links are generic words, URLs numbers, and neither sections nor links keep to a topic. Equal
-    parameters give the same web, byte for byte.
+    ``dead`` is the share of the links to articles that lead into archives that are gone; each site may have a
+    calendar of so many ``days`` that hold nothing. With ``eras`` what a category names moves on by one topic
+    with each part of the sites, links keep to an era or now and then lead to the next, and seeds are of the
+    first. With fewer ``owners`` than sites the others are subdomains of theirs. In an ``opaque`` web links are
+    generic words, URLs numbers, and neither sections nor links keep to a topic. Equal parameters give equal
+    bytes.
     """
 
     def __init__(
@@ -149,9 +138,7 @@ class SyntheticWeb:
         owners: int | None = None,
         opaque: bool = False,
     ) -> None:
-        self._seed = seed
-        self._days = days
-        self._topics = TOPICS[:topics]
+        self._seed, self._days, self._topics = seed, days, TOPICS[:topics]
         self.plan: Plan = make_plan(seed, sites, pages_per_site, topics, owners, opaque=opaque)
         self._hosts = {site.host: number for number, site in enumerate(self.plan.sites)}
         self._linker = Linker(seed, self.plan, dead, calendars=days > 0, eras=eras)
@@ -179,16 +166,14 @@ class SyntheticWeb:
         return _found(*_FILES[parts.path]) if parts.path in _FILES else plain(404, "no such page")
 
     def _day(self, name: str, site: Site) -> Answer:
-        """Return the page of a day of a site's calendar: it links to the days after it, and the home page."""
         if not name.isdecimal() or str(int(name)) != name or int(name) >= self._days:
             return plain(404, "no such day")
-        day = int(name)
-        later = (number for number in (day + 1, day + 7, day + 30) if number < self._days)
+        later = (int(name) + more for more in (1, 7, 30) if int(name) + more < self._days)
         links = "".join(f'<li><a href="{CALENDAR}{number}">day {number}</a></li>' for number in later)
         text = (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="{site.encoding}">'
-            f'<title>Calendar, day {day}</title></head>\n<body><a href="/">home</a>'
-            f"<p>Nothing happens on day {day}.</p><ul>{links}</ul></body></html>\n"
+            f'<title>Calendar, day {name}</title></head>\n<body><a href="/">home</a>'
+            f"<p>Nothing happens on day {name}.</p><ul>{links}</ul></body></html>\n"
         )
         return _found(f"text/html; charset={site.encoding}", text.encode(site.encoding))
 
@@ -208,12 +193,11 @@ class SyntheticWeb:
         return self._linker.links(self.plan.by_url[url])
 
     def labels(self) -> Iterator[tuple[str, str]]:
-        """Return the URL and the category, such as ``Sports.Hockey``, of every page, copies included."""
+        """Yield the URL and the category, such as ``Sports.Hockey``, of every page, copies included."""
         yield from ((page.url, self._category(page)) for page in self.plan.pages)
         yield from ((url, self._category(page)) for url, page in self.plan.copies.items())
 
     def _category(self, page: PlannedPage) -> str:
-        """Return what a page is about by the names of its era."""
         if page.topic is None:
             return page.category
         topics = self._topics
@@ -228,10 +212,16 @@ class SyntheticWeb:
         return random.Random(f"{self._seed}/seeds").sample(homes, min(count, len(homes)))
 
     def users(self, count: int) -> list[User]:
-        return make_users(self._seed, count, self._topics)
+        """Return ``count`` users, at most 65,000 with addresses of their own."""
+        rng = random.Random(f"{self._seed}/users")
+        users = []
+        for number in rng.sample(range(256, 256 * 255), count):
+            liked = rng.sample(self._topics, min(len(self._topics), rng.choice((1, 1, 2))))
+            users.append(User(f"10.20.{number // 256}.{number % 256}", tuple(topic.name for topic in liked)))
+        return users
 
     def access_log(self, users: int, accesses: int) -> Iterator[str]:
-        """Return the lines of a proxy's log of ``accesses`` page views, and what else such a log holds."""
+        """Yield the lines of a proxy's log of ``accesses`` page views, and what else such a log holds."""
         return write_log(self._seed, self.plan, self._linker, self.users(users), accesses)
 
 
@@ -261,12 +251,11 @@ def export(web: SyntheticWeb, directory: Path, users: int, accesses: int) -> dic
 
 def record(url: str, answer: Answer) -> bytes:
     """Return what is answered at a URL as a record in a gzip member of its own."""
-    phrase = HTTPStatus(answer.status).phrase
+    status = f"{answer.status} {HTTPStatus(answer.status).phrase}"
     headers = [*answer.headers, ("Content-Length", str(len(answer.body)))]
-    out = BytesIO()
-    writer = WARCWriter(out, gzip=False)
+    writer = WARCWriter(out := BytesIO(), gzip=False)
     named = {"WARC-Date": _DATE, "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, url)}>"}
-    told = StatusAndHeaders(f"{answer.status} {phrase}", headers, protocol="HTTP/1.1")
+    told = StatusAndHeaders(status, headers, protocol="HTTP/1.1")
     body = {"payload": BytesIO(answer.body), "length": len(answer.body)}
     writer.write_record(
         writer.create_warc_record(url, "response", warc_headers_dict=named, http_headers=told, **body)
@@ -278,26 +267,13 @@ def _write(path: Path, lines: Iterable[str]) -> None:
     path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
 
 
-def synthetic_server(
-    seed: int, sites: int = 12, pages_per_site: int = 200, topics: int = 12, *, log: Path | None = None
-) -> ServerProcess:
-    """Serve the synthetic web of these parameters, which are those of `SyntheticWeb`; return its process."""
-    web = (str(seed), str(sites), str(pages_per_site), str(topics))
-    return ServerProcess("scentline_lab.synthetic.web", web, log=log)
+def synthetic_server(*web: int) -> ServerProcess:
+    """Serve the `SyntheticWeb` of these parameters, seed first; return its process."""
+    return ServerProcess("scentline_lab.synthetic.web", map(str, web))
 
 
-def main() -> None:
-    """Serve the process that started this one, as `ServerProcess` expects."""
-    parser = argparse.ArgumentParser(prog="scentline_lab.synthetic.web")
-    parser.add_argument("--log", type=Path)
-    parser.add_argument("web", type=int, nargs=4, metavar="NUMBER", help="seed, sites, pages a site, topics")
-    given = parser.parse_args()
-    answer = SyntheticWeb(*given.web).answer
+if __name__ == "__main__":  # as `synthetic_server` starts it
     try:
-        asyncio.run(serve(answer, log=given.log))
+        asyncio.run(serve(SyntheticWeb(*map(int, sys.argv[1:])).answer))
     except OSError as error:
         raise SystemExit(str(error)) from error
-
-
-if __name__ == "__main__":
-    main()
