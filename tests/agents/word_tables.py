@@ -7,8 +7,8 @@ import numpy as np
 from model2vec import StaticModel
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from scentline.models.semantic import SemanticTable, last_words
-from scentline_lab.static_model import write_table
+from scentline.agents.stored import write_stored
+from scentline.models.semantic import SemanticTable, last_words, pack
 
 VOCABULARY = ["[PAD]", "[UNK]", "##ing", *(f"word{n}" for n in range(35)), "Word"]
 
@@ -28,5 +28,5 @@ def write_words(path: Path, urls: Iterable[str]) -> Path:
     """Write a table that knows the words of URLs' last segments, each with a vector by chance."""
     pieces = sorted({word for url in urls for word in last_words(url).split()})
     vectors = np.random.default_rng(2).integers(-127, 128, size=(len(pieces), 8)).astype(np.int8)
-    write_table(path, SemanticTable(pieces, vectors, np.ones(len(pieces), np.float32)))
+    write_stored(path, pack(SemanticTable(pieces, vectors, np.ones(len(pieces), np.float32))))
     return path

@@ -1,10 +1,8 @@
-"""The commands of the laboratory, as `scentline` finds them, and their common options; what a command does is
-imported when it runs.
-"""
+"""The commands of the laboratory, as `scentline` finds them; what a command does is imported when it runs."""
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -24,33 +22,29 @@ from scentline.agents.cli.options import (
 )
 
 
-def option(name: str, metavar: str, text: str, **bounds: Any) -> Any:
-    """Return an option with its help."""
-    return typer.Option(name, metavar=metavar, help=text, **bounds)
+def _option(metavar: str | None, text: str, *names: str, **bounds: Any) -> Any:
+    return typer.Option(*names, metavar=metavar, help=text, **bounds)
 
 
-_OUT = "Directory for tables and pictures; replaces an earlier run's."
-OutDirectory = Annotated[Path | None, option("--out", "DIR", _OUT)]
-_JOBS = "Number of processes; doesn't change the results."
-Jobs = Annotated[int | None, option("--jobs", "N", _JOBS, min=1)]
-AsJsonLine = Annotated[bool, typer.Option("--json", help="End with one line of JSON.")]
+_Paths: TypeAlias = list[Path] | None
+_Names: TypeAlias = list[str] | None
+_OUT = _option("DIR", "Directory for tables and pictures; replaces an earlier run's.")
+_OutDirectory = Annotated[Path | None, _OUT]
+_Jobs = Annotated[int | None, _option("N", "Number of processes; doesn't change the results.", min=1)]
+_AsJsonLine = Annotated[bool, typer.Option("--json", help="End with one line of JSON.")]
 
 
-def processes(jobs: int | None) -> int:
-    """Return the number of processes, by default one a core."""
+def _processes(jobs: int | None) -> int:
     # Set before numpy is loaded: a process for each core leaves none to threads of a library.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return jobs or os.cpu_count() or 1
 
 
-_DEMO_OUT = typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier demo.")
-
-
 @command("demo", "scentline demo", "scentline demo --out short --budget 200 --json")
 def demo(
-    out: Annotated[Path, _DEMO_OUT] = Path("demo"),
-    budget: Annotated[int, typer.Option(min=1, metavar="N", help="Pages to judge in each crawl.")] = 1500,
-    random_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the web and of every choice.")] = 1,
+    out: Annotated[Path, _option("DIR", "Directory for the files; replaces an earlier demo.")] = Path("demo"),
+    budget: Annotated[int, _option("N", "Pages to judge in each crawl.", min=1)] = 1500,
+    random_seed: Annotated[int, _option("N", "Seed of the web and of every choice.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Crawl a synthetic web twice, breadth-first and learned, and compare; takes about a minute.
@@ -63,9 +57,8 @@ def demo(
 
 
 _DEPTH_LOGS = typer.Argument(metavar="LOG...", help='Logs to read; "-" is standard input.')
-_DEPTH_ARCHIVE = option("--archive", "WARC", "Archive whose sites to crawl; repeatable.")
-_DEPTH_GRAPH = option("--graph", "FILE", "Link graph whose sites to crawl; repeatable.")
-_DEPTH_SHARE = option("--share", "PART", "Share of the page views to keep.", min=0, max=0.9999)
+_DEPTH_ARCHIVE = _option("WARC", "Archive whose sites to crawl; repeatable.", "--archive")
+_DEPTH_GRAPH = _option("FILE", "Link graph whose sites to crawl; repeatable.", "--graph")
 
 
 @command(
@@ -76,13 +69,13 @@ _DEPTH_SHARE = option("--share", "PART", "Share of the page views to keep.", min
 )
 def depth(
     given: Given,
-    logs: Annotated[list[str] | None, _DEPTH_LOGS] = None,
+    logs: Annotated[_Names, _DEPTH_LOGS] = None,
     site: OneSite = None,
-    archives: Annotated[list[Path] | None, _DEPTH_ARCHIVE] = None,
-    graphs: Annotated[list[Path] | None, _DEPTH_GRAPH] = None,
-    share: Annotated[float, _DEPTH_SHARE] = 0.9,
-    out: OutDirectory = None,
-    as_json: AsJsonLine = False,
+    archives: Annotated[_Paths, _DEPTH_ARCHIVE] = None,
+    graphs: Annotated[_Paths, _DEPTH_GRAPH] = None,
+    share: Annotated[float, _option("PART", "Share of the page views to keep.", min=0, max=0.9999)] = 0.9,
+    out: _OutDirectory = None,
+    as_json: _AsJsonLine = False,
 ) -> None:
     """Advise how deep to crawl each site, in links from the pages where users enter.
 
@@ -97,20 +90,13 @@ def depth(
     run(given.settings(), Sources(logs or (), archives or (), graphs or ()), out, site, share, as_json=as_json)
 
 
-_EVALUATE_OUT = option("--out", "DIR", "Directory for the files; replaces an earlier evaluation.")
-_EVALUATE_WEBS = option("--webs", "TOML", "Several webs, each with its predicates, from a file.")
-_EVALUATE_CHOSEN = option("--web", "NAME", "Of that file only this; repeatable.")
-_EVALUATE_LOGS = option("--log", "FILE", "Log of visits, known from the start; repeatable.")
-_EVALUATE_BUDGET = option("--budget", "N", "Pages to fetch in each crawl; 1000 by default.", min=1)
 _LASTS = "Let time pass: each crawl goes on for so long, in place of a budget."
-_EVALUATE_CLOCK = option("--clock", "SECONDS", _LASTS, min=1)
-_EVALUATE_STARTS = option("--starts", "K", "Sets of seed pages; 5 by default.", min=1)
-_EVALUATE_SEEDS = option("--seeds", "N", "Seed pages in a set; 10 by default.", min=1)
-_EVALUATE_SEED_FILE = option("--seed-file", "FILE", "URLs to draw seeds from instead of all pages.")
 _EVALUATE_REUSE = (
     "Also crawl with the state of an earlier crawl. Give its log first, then the later one's, or one log, "
     "which is split at the middle of its time."
 )
+_EVALUATE_WEBS = _option("TOML", "Several webs, each with its predicates, from a file.")
+_EVALUATE_LOGS = _option("FILE", "Log of visits, known from the start; repeatable.", "--log")
 
 
 @command(
@@ -123,24 +109,24 @@ _EVALUATE_REUSE = (
 )
 def evaluate(
     given: Given,
-    out: Annotated[Path, _EVALUATE_OUT],
-    archives: Annotated[list[Path] | None, option("--archive", "WARC", "Web to crawl; repeatable.")] = None,
+    out: Annotated[Path, _option("DIR", "Directory for the files; replaces an earlier evaluation.")],
+    archives: Annotated[_Paths, _option("WARC", "Web to crawl; repeatable.", "--archive")] = None,
     webs: Annotated[Path | None, _EVALUATE_WEBS] = None,
-    chosen: Annotated[list[str] | None, _EVALUATE_CHOSEN] = None,
-    logs: Annotated[list[str] | None, _EVALUATE_LOGS] = None,
+    chosen: Annotated[_Names, _option("NAME", "Of that file only this; repeatable.", "--web")] = None,
+    logs: Annotated[_Names, _EVALUATE_LOGS] = None,
     site: LogSite = None,
     labels: Labels = None,
     predicates: PredicateTexts = None,
-    policies: Annotated[list[str] | None, option("--policy", "A,B,...", "Policies; by default all.")] = None,
-    budget: Annotated[int | None, _EVALUATE_BUDGET] = None,
-    clock: Annotated[float | None, _EVALUATE_CLOCK] = None,
-    starts: Annotated[int | None, _EVALUATE_STARTS] = None,
-    seeds: Annotated[int | None, _EVALUATE_SEEDS] = None,
-    seed_file: Annotated[Path | None, _EVALUATE_SEED_FILE] = None,
+    policies: Annotated[_Names, _option("A,B,...", "Policies; by default all.", "--policy")] = None,
+    budget: Annotated[int | None, _option("N", "Pages to fetch in each crawl; 1000 by default.", min=1)] = None,
+    clock: Annotated[float | None, _option("SECONDS", _LASTS, min=1)] = None,
+    starts: Annotated[int | None, _option("K", "Sets of seed pages; 5 by default.", min=1)] = None,
+    seeds: Annotated[int | None, _option("N", "Seed pages in a set; 10 by default.", min=1)] = None,
+    seed_file: Annotated[Path | None, _option("FILE", "URLs to draw seeds from instead of all pages.")] = None,
     random_seed: RandomSeed = None,
     reuse: Annotated[bool, typer.Option("--reuse", help=_EVALUATE_REUSE)] = False,
-    jobs: Jobs = None,
-    as_json: AsJsonLine = False,
+    jobs: _Jobs = None,
+    as_json: _AsJsonLine = False,
 ) -> None:
     """Simulate crawls of an archive with each policy, predicate and start, and compare their harvest.
 
@@ -156,7 +142,7 @@ def evaluate(
     With --reuse, NAME+reuse starts with the state of an earlier crawl, of its own seeds; "new pages only" are
     those that it left.
     """
-    number = processes(jobs)
+    number = _processes(jobs)
     from scentline_lab.evaluate.command import read_webs, show, show_webs
     from scentline_lab.evaluate.run import Options
 
@@ -169,11 +155,8 @@ def evaluate(
     if webs is not None:
         if archives or logs or site or labels or predicates or reuse:
             raise CommandError("--webs: archives, logs, labels and predicates are in the file, not beside it")
-
-        def settings_of(own: dict[str, Any]) -> Any:
-            return given.settings(**own, random_seed=random_seed)
-
-        show_webs(read_webs(webs, chosen or ()), settings_of, told, out, as_json=as_json)
+        read = read_webs(webs, chosen or ())
+        show_webs(read, lambda own: given.settings(**own, random_seed=random_seed), told, out, as_json=as_json)
         return
     if not archives:
         raise CommandError("an evaluation needs a web: give --archive WARC, or several by --webs TOML")
@@ -184,9 +167,6 @@ def evaluate(
 
 
 _NEWS_LOGS = typer.Argument(metavar="LOG|-...", help="Logs, oldest first; - is standard input.")
-_NEWS_LABELS = option("--labels", "TSV", 'True labels, URL and "news" or another.')
-_NEWS_FIRST_DAYS = option("--first-days", "M", "First days of a page's life; m in the paper.")
-_NEWS_THRESHOLD = option("--threshold", "C", "Concentration above which a page is news.")
 
 
 @command(
@@ -199,13 +179,13 @@ def news(
     given: Given,
     sources: Annotated[list[str], _NEWS_LOGS],
     site: OneSite = None,
-    labels: Annotated[Path | None, _NEWS_LABELS] = None,
-    out: OutDirectory = None,
-    first_days: Annotated[int | None, _NEWS_FIRST_DAYS] = None,
-    window: Annotated[int | None, option("--window", "DAYS", "Latest days to use.")] = None,
-    threshold: Annotated[float | None, _NEWS_THRESHOLD] = None,
-    hubs: Annotated[int | None, option("--hubs", "N", "Number of hub pages.")] = None,
-    as_json: AsJsonLine = False,
+    labels: Annotated[Path | None, _option("TSV", 'True labels, URL and "news" or another.')] = None,
+    out: _OutDirectory = None,
+    first_days: Annotated[int | None, _option("M", "First days of a page's life; m in the paper.")] = None,
+    window: Annotated[int | None, _option("DAYS", "Latest days to use.")] = None,
+    threshold: Annotated[float | None, _option("C", "Concentration above which a page is news.")] = None,
+    hubs: Annotated[int | None, _option("N", "Number of hub pages.")] = None,
+    as_json: _AsJsonLine = False,
 ) -> None:
     """Find news pages, whose clicks concentrate in their first days, and the hubs where more will appear.
 
@@ -220,7 +200,6 @@ def news(
     run(settings, sources, labels, out, site, as_json=as_json)
 
 
-_ORDER_PATH = typer.Argument(metavar="GRAPH|ARCHIVE", help="File of links, or WARC file.")
 _ORDER_LINKS = "Least backlinks of a hot page; repeatable. Default: 3, 10 and 100."
 _ORDER_RANK = "Least PageRank of a hot page; repeatable. Default: 13."
 _ORDER_TOPIC = "Also compare crawlers for this topic; repeatable."
@@ -234,14 +213,14 @@ _ORDER_TOPIC = "Also compare crawlers for this topic; repeatable."
 )
 def order(
     given: Given,
-    path: Annotated[Path, _ORDER_PATH],
-    out: OutDirectory = None,
-    start: Annotated[str | None, option("--start", "PAGE", "Start page: a URL or a number.")] = None,
-    within: Annotated[str | None, option("--within", "PREFIX", "Crawl only URLs with this prefix.")] = None,
-    thresholds: Annotated[list[float] | None, option("--threshold", "G", _ORDER_LINKS)] = None,
-    ranks: Annotated[list[float] | None, option("--rank-threshold", "G", _ORDER_RANK)] = None,
-    topics: Annotated[list[str] | None, option("--topic", "WORD", _ORDER_TOPIC)] = None,
-    jobs: Jobs = None,
+    path: Annotated[Path, typer.Argument(metavar="GRAPH|ARCHIVE", help="File of links, or WARC file.")],
+    out: _OutDirectory = None,
+    start: Annotated[str | None, _option("PAGE", "Start page: a URL or a number.")] = None,
+    within: Annotated[str | None, _option("PREFIX", "Crawl only URLs with this prefix.")] = None,
+    thresholds: Annotated[list[float] | None, _option("G", _ORDER_LINKS, "--threshold")] = None,
+    ranks: Annotated[list[float] | None, _option("G", _ORDER_RANK, "--rank-threshold")] = None,
+    topics: Annotated[_Names, _option("WORD", _ORDER_TOPIC, "--topic")] = None,
+    jobs: _Jobs = None,
 ) -> None:
     """Crawl a known web breadth-first, by backlinks and by PageRank, and compare how soon each finds hot pages.
 
@@ -253,7 +232,7 @@ def order(
     share of hot pages that was crawled. DIR gets curves of P_ST, P_CS and limited buffers (P_BC), and the
     order of every crawl.
     """
-    number = processes(jobs)
+    number = _processes(jobs)
     from scentline_lab.order.command import show
     from scentline_lab.order.reading import IB, IR
 
@@ -261,9 +240,8 @@ def order(
     show(given.settings(), (path, start, within), out, topics or (), hot, number)
 
 
-_PATTERNS_MIRROR = option("--archive", "WARC", "Mirror of the site, with its links; repeatable.")
 _PATTERNS_MERGED = "Similarity of referrers and targets above which siblings are merged.  [default: 0.7]"
-_PATTERNS_THRESHOLD = option("--threshold", "X", _PATTERNS_MERGED, min=0.0, max=1.0)
+_PATTERNS_MIRROR = _option("WARC", "Mirror of the site, with its links; repeatable.", "--archive")
 
 
 @command(
@@ -276,10 +254,10 @@ def patterns(
     given: Given,
     log: Annotated[str, typer.Argument(metavar="LOG", help="Log, oldest line first.")],
     site: OneSite = None,
-    archives: Annotated[list[Path] | None, _PATTERNS_MIRROR] = None,
-    threshold: Annotated[float | None, _PATTERNS_THRESHOLD] = None,
-    out: OutDirectory = None,
-    as_json: AsJsonLine = False,
+    archives: Annotated[_Paths, _PATTERNS_MIRROR] = None,
+    threshold: Annotated[float | None, _option("X", _PATTERNS_MERGED, min=0.0, max=1.0)] = None,
+    out: _OutDirectory = None,
+    as_json: _AsJsonLine = False,
 ) -> None:
     """Find the URL patterns of a site and rank them by what people do there.
 
@@ -296,10 +274,10 @@ def patterns(
 
 @command("revisits", "scentline revisits --pages 50 --seeds 1 --out revisits")
 def revisits(
-    pages: Annotated[int, option("--pages", "N", "Pages of each web.", min=10)] = 1000,
-    seeds: Annotated[int, option("--seeds", "N", "Number of webs.", min=1)] = 3,
-    out: OutDirectory = None,
-    jobs: Jobs = None,
+    pages: Annotated[int, _option("N", "Pages of each web.", min=10)] = 1000,
+    seeds: Annotated[int, _option("N", "Number of webs.", min=1)] = 3,
+    out: _OutDirectory = None,
+    jobs: _Jobs = None,
 ) -> None:
     """Crawl simulated webs whose pages change, again and again, and compare how fresh each policy keeps them.
 
@@ -308,7 +286,7 @@ def revisits(
     adaptive intervals of Nutch and StormCrawler; what a crawl learns, without and with signals of changes; and,
     for both, the optimum, which knows the rates.
     """
-    number = processes(jobs)
+    number = _processes(jobs)
     from scentline_lab.revisits import show
 
     show(pages, seeds, number, out)
@@ -319,8 +297,8 @@ command_group("semantic", "Make tables of word meanings for the learned policy."
 
 @command("semantic build", "scentline semantic build --model potion-base-8M --out words.table")
 def build(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write or replace.")],
-    model: Annotated[Path, typer.Option(metavar="DIR", help="Static model of Model2Vec.")],
+    out: Annotated[Path, _option("FILE", "File to write or replace.")],
+    model: Annotated[Path, _option("DIR", "Static model of Model2Vec.")],
 ) -> None:
     """Make a table of about 1 MB of a static model, for learn.semantic.
 
@@ -333,31 +311,25 @@ def build(
     typer.echo(f"{out}: {len(table.pieces):,} word pieces, {table.size} numbers each, {size:,} bytes")
 
 
-_SYNTHETIC_OUT = typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier web.")
-_SYNTHETIC_SHARE = typer.Option(
-    min=0.0, max=1.0, metavar="SHARE", help="Share of the links to articles that are dead."
-)
-_SYNTHETIC_ERAS = typer.Option(min=1, help="Parts of the sites: what a category names moves on.")
 _SYNTHETIC_OPAQUE = typer.Option("--opaque", help="Links and URLs tell nothing: only users know where to go.")
-_SYNTHETIC_OWNERS = typer.Option(
-    min=1, help="Registered domains that the sites share; by default each has its own."
-)
+_DEAD = _option("SHARE", "Share of the links to articles that are dead.", min=0.0, max=1.0)
+_OWNERS = "Registered domains that the sites share; by default each has its own."
 
 
 @command("synthetic", "scentline synthetic --out web --sites 4 --pages 40 --dead 0.3 --days 50")
 def synthetic(
-    out: Annotated[Path, _SYNTHETIC_OUT],
+    out: Annotated[Path, _option("DIR", "Directory for the files; replaces an earlier web.")],
     sites: Annotated[int, typer.Option(min=1, help="Sites.")] = 12,
     pages: Annotated[int, typer.Option(min=4, help="Articles of a site, about.")] = 200,
     topics: Annotated[int, typer.Option(min=1, max=12, help="Topics.")] = 12,
     users: Annotated[int, typer.Option(min=0, help="Users in the log.")] = 400,
     accesses: Annotated[int, typer.Option(min=0, help="Page views in the log.")] = 20_000,
-    dead: Annotated[float, _SYNTHETIC_SHARE] = 0.0,
+    dead: Annotated[float, _DEAD] = 0.0,
     days: Annotated[int, typer.Option(min=0, help="Empty pages of each site's calendar.")] = 0,
-    eras: Annotated[int, _SYNTHETIC_ERAS] = 1,
+    eras: Annotated[int, typer.Option(min=1, help="Parts of the sites: what a category names moves on.")] = 1,
     opaque: Annotated[bool, _SYNTHETIC_OPAQUE] = False,
-    owners: Annotated[int | None, _SYNTHETIC_OWNERS] = None,
-    random_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the web.")] = 1,
+    owners: Annotated[int | None, _option(None, _OWNERS, min=1)] = None,
+    random_seed: Annotated[int, _option("N", "Seed of the web.")] = 1,
 ) -> None:
     """Write a synthetic web: pages.warc.gz, access.log.gz, topics.tsv.gz and seeds.txt, its home pages.
 

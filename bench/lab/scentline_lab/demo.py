@@ -22,7 +22,7 @@ from scentline.agents.worker.crawl import run_crawl
 from scentline.agents.worker.status import reporter
 from scentline.models.published import Outcome
 from scentline.streams.logging import configure
-from scentline.streams.settings import LogSettings, Settings, load
+from scentline.streams.settings import LogSettings, load
 from scentline.streams.transport.journal import Journal
 from scentline_lab.experiment import Cut, Output, cell
 from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
@@ -34,11 +34,9 @@ PREDICATES = {
     "hockey": 'category("Sports") and "hockey"',
     "music": 'category("Music")',
 }
-#: The size of the web, and of its log: one that names some of its pages, far from all.
+#: The log names some of the web's pages, far from all.
 SITES, PAGES_PER_SITE, TOPICS = 40, 250, 12
 USERS, ACCESSES = 20, 1_500
-#: The settings of the demo's crawls, with names in braces for what a demo fills in.
-_CONFIG = Path(__file__).with_name("demo.toml")
 
 
 class Crawled(NamedTuple):
@@ -51,32 +49,31 @@ class Crawled(NamedTuple):
         return sum(page.verdict[predicate] for page in self.pages)
 
     def rate(self, predicate: str) -> float:
-        """The harvest rate of the whole crawl; 0 before its first page."""
         return self.hits(predicate) / len(self.pages) if self.pages else 0.0
 
     def told(self, predicate: str) -> str:
         return f"{self.rate(predicate):.1%} ({self.hits(predicate)} of {len(self.pages)})"
 
     def figures(self) -> dict[str, Any]:
-        found = {
+        rates = {
             name: {"hits": self.hits(name), "harvest_rate": round(self.rate(name), 4)} for name in PREDICATES
         }
-        return {"fetched": len(self.pages), "seconds": round(self.seconds, 1), "predicates": found}
+        return {"fetched": len(self.pages), "seconds": round(self.seconds, 1), "predicates": rates}
 
     def rates(self, predicate: str) -> list[float]:
-        """The harvest rate after each page."""
+        """Return the harvest rate after each page."""
         hits = accumulate(page.verdict[predicate] for page in self.pages)
         return [found / pages for pages, found in enumerate(hits, start=1)]
 
 
 def judged(data: Path) -> list[Outcome]:
-    """Return the pages of the crawl in directory ``data``, each once, in the order of judging."""
+    """Return the pages of a crawl, each once, in the order of judging."""
     with Journal.open(data / "journal", read_only=True) as journal:
         return sorted(judged_pages(journal).values(), key=lambda outcome: outcome.time)
 
 
 class DemoOutput(Output):
-    """The output directory of ``scentline demo``: the web's log and labels, both crawls' settings and data."""
+    """The directory of the web's log and labels, and of both crawls' settings and data."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory, "demo", ("access.log", "labels.tsv", "scentline.toml", "lift.png"))
@@ -85,9 +82,9 @@ class DemoOutput(Output):
     def _clear(self, directory: Path) -> None:
         """Remove the data of both crawls too; raises `JournalInUseError` while a crawl runs on them."""
         made = [directory / policy for policy in POLICIES]
-        for journal in (data / "journal" for data in made):
-            if journal.is_dir():
-                Journal.open(journal).close()
+        for data in made:
+            if (data / "journal").is_dir():
+                Journal.open(data / "journal").close()
         super()._clear(directory)
         for data in made:
             if data.is_dir() and not data.is_symlink():
@@ -97,7 +94,7 @@ class DemoOutput(Output):
 
 
 def run(out: Path, random_seed: int, budget: int, *, as_json: bool) -> None:
-    """Run the demo, and print what came of it. Raises `OccupiedError` where ``out`` holds files of others."""
+    """Run the demo, and print what came of it. Raises `OccupiedError`."""
     configure(LogSettings(level="warning"))
     started, output = time.monotonic(), DemoOutput(out)
     with Cut() as cut:
@@ -109,7 +106,7 @@ def run(out: Path, random_seed: int, budget: int, *, as_json: bool) -> None:
         name: learned.rate(name) / baseline.rate(name) if baseline.hits(name) else None for name in PREDICATES
     }
     rows = (
-        (name, text, *(each.told(name) for each in crawls.values()), cell(ratios[name], ".1f"))
+        (name, text, baseline.told(name), learned.told(name), cell(ratios[name], ".1f"))
         for name, text in PREDICATES.items()
     )
     print_table(("predicate", "looks for", *POLICIES, "ratio"), rows)
@@ -139,13 +136,22 @@ def _crawls(output: DemoOutput, random_seed: int, budget: int) -> Mapping[str, C
     from scentline_lab.pictures import draw_demo
 
     output.prepare()
-    web = SyntheticWeb(random_seed, SITES, PAGES_PER_SITE, TOPICS)
-    _write_files(output, web, random_seed)
+    size = random_seed, SITES, PAGES_PER_SITE, TOPICS
+    web = SyntheticWeb(*size)
+    labels = map("\t".join, web.labels())
+    for path, rows in ((output.log, web.access_log(USERS, ACCESSES)), (output.labels, labels)):
+        path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    # A JSON string is a TOML string.
+    predicates = "\n".join(f"{name} = {json.dumps(text)}" for name, text in PREDICATES.items())
+    config = Path(__file__).with_name("demo.toml").read_text(encoding="utf-8")
+    given = {"random_seed": random_seed, "predicates": predicates}
+    labelled = json.dumps(str(output.labels), ensure_ascii=False)
+    output.config.write_text(config.format(**given, labels=labelled), encoding="utf-8")
     pages = sum(page.kind != "private" and page.topic is not None for page in web.plan.pages)
     people = f"{USERS} people who visited some of them"
     typer.echo(f"A synthetic web of {pages} pages on {SITES} sites, and the log of {people}.")
     crawls = {}
-    with synthetic_server(random_seed, SITES, PAGES_PER_SITE, TOPICS) as server:
+    with synthetic_server(*size) as server:
         for number, policy in enumerate(POLICIES, start=1):
             typer.echo(f"\nCrawl {number} of {len(POLICIES)}: policy {policy}, {budget} pages.")
             crawls[policy] = _crawl(output, policy, budget, server.url)
@@ -153,24 +159,11 @@ def _crawls(output: DemoOutput, random_seed: int, budget: int) -> Mapping[str, C
     return crawls
 
 
-def _write_files(output: DemoOutput, web: SyntheticWeb, random_seed: int) -> None:
-    with output.log.open("w", encoding="utf-8") as log:
-        log.writelines(f"{line}\n" for line in web.access_log(USERS, ACCESSES))
-    with output.labels.open("w", encoding="utf-8") as labels:
-        labels.writelines(f"{url}\t{category}\n" for url, category in web.labels())
-    # A JSON string is a TOML string.
-    lines = (f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in PREDICATES.items())
-    labelled = json.dumps(str(output.labels), ensure_ascii=False)
-    config = _CONFIG.read_text(encoding="utf-8")
-    given = {"random_seed": random_seed, "predicates": "\n".join(lines), "labels": labelled}
-    output.config.write_text(config.format(**given), encoding="utf-8")
-
-
 def _crawl(output: DemoOutput, policy: str, budget: int, proxy: str) -> Crawled:
     # Not the environment: every demo of a seed has the same settings.
     data = output.path(policy)
     given = {"data": data, "frontier.policy": policy, "frontier.budget": budget, "fetch.proxy": proxy}
-    settings: Settings = load(given, config_file=output.config, environ={}).settings
+    settings = load(given, config_file=output.config, environ={}).settings
     data.mkdir(mode=0o700)
     started = time.monotonic()
     seeds = seeds_of_log(str(output.log), settings)
@@ -189,17 +182,14 @@ def _print_next(learned: Crawled, data: str) -> None:
     if program.name == called and not shutil.which(called):  # by its path, where a shell does not find it
         called = str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)
     # A page that the policy chose and that was worth it.
-    chosen = [page.url for page in learned.pages if not page.explored and page.verdict[page.predicate]]
-    found = (chosen or [page.url for page in learned.pages])[-1]
+    chosen = [page for page in learned.pages if not page.explored and page.verdict[page.predicate]]
+    found = (chosen or learned.pages)[-1].url
+    own = '--seed https://YOUR.SITE/ --predicate \'mine="a phrase" or title("word*")\''
     for what, command in (
-        ("the pages found", f"{called} matches sports --data {data}"),
-        ("the crawl in a browser", f"{called} window --data {data}"),
-        ("why a page was fetched", f"{called} explain {found} --data {data}"),
-        ("recount every statistic", f"{called} audit --data {data}"),
-        (
-            "crawl a site of your own",
-            f'{called} crawl --seed https://YOUR.SITE/ --predicate \'mine="a phrase" or title("word*")\' '
-            "--budget 200 --set fetch.allow=YOUR.SITE",
-        ),
+        ("the pages found", f"matches sports --data {data}"),
+        ("the crawl in a browser", f"window --data {data}"),
+        ("why a page was fetched", f"explain {found} --data {data}"),
+        ("recount every statistic", f"audit --data {data}"),
+        ("crawl a site of your own", f"crawl {own} --budget 200 --set fetch.allow=YOUR.SITE"),
     ):
-        typer.echo(f"  # {what}\n  {command}")
+        typer.echo(f"  # {what}\n  {called} {command}")

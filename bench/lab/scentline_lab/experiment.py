@@ -11,7 +11,6 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TextIO, TypeVar
 
 import typer
@@ -46,12 +45,11 @@ class Output:
         self.files, self._directories = files, directories
 
     def path(self, name: str) -> Path:
-        """Return the place of a file; there has to be a directory."""
         assert self._directory is not None
         return self._directory / name
 
     def write(
-        self, name: str, columns: Sequence[str], rows: Iterable[Iterable[object]], *, form: str = ""
+        self, name: str, columns: Iterable[str], rows: Iterable[Iterable[object]], form: str = ""
     ) -> None:
         """Write a table as a CSV file, whole or not at all: floats rounded, or in ``form``; None is empty."""
 
@@ -63,14 +61,12 @@ class Output:
                 file.writelines(f"{csv_line(map(told, row))}\n".encode() for row in chain((columns,), rows))
 
     def draw(self, name: str, picture: Callable[..., object], *given: object) -> None:
-        """Have a picture drawn, of what it is ``given``."""
         if self._directory is not None:
             picture(self._directory / name, *given)
 
     def prepare(self) -> Self:
-        """Make the directory, or remove the files of an earlier run, and nothing else. The mark of the command
-        is the file ``.scentline-COMMAND``. Raises `OccupiedError` for a path that is no directory, can't be
-        made one or written to, or holds files and no mark.
+        """Make the directory, or remove the files of an earlier run, which its file ``.scentline-COMMAND``
+        marks. Raises `OccupiedError` for a path that can't be a directory of the command, or be written to.
         """
         directory, command = self._directory, self._command
         if directory is None:
@@ -79,10 +75,9 @@ class Output:
         if directory.exists() and not directory.is_dir():
             raise OccupiedError(f"--out {directory}: expected a directory, found a file")
         if not mark.is_file() and directory.is_dir() and any(directory.iterdir()):
+            why = f"holds files that `scentline {command}` did not make"
             expected = "expected a new or empty directory, or an earlier run's"
-            raise OccupiedError(
-                f"--out {directory}: holds files that `scentline {command}` did not make; {expected}"
-            )
+            raise OccupiedError(f"--out {directory}: {why}; {expected}")
         try:
             directory.mkdir(parents=True, exist_ok=True)
             mark.write_text(f"Made by `scentline {command}`, which replaces its own files here.\n")
@@ -119,7 +114,7 @@ def cell(value: float | None, form: str = ".3f") -> str:
 
 
 def check_files(option: str, paths: Iterable[Path]) -> None:
-    """Raise `ConfigurationError` for a path where there is no file; ``option`` stands before it."""
+    """Raise `ConfigurationError` for a path without a file; ``option`` stands before it."""
     for path in paths:
         if not path.is_file():
             raise ConfigurationError(f"{option}{path}: there is no such file")
@@ -140,7 +135,7 @@ class Cut:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, _: object, trace: TracebackType | None) -> bool:
+    def __exit__(self, kind: object, *_: object) -> bool:
         self.interrupted = kind is KeyboardInterrupt
         return self.interrupted
 
@@ -158,12 +153,10 @@ def spread(
     bars: "Progress | None" = None,
     phase: str = "",
 ) -> Generator[R, None, None]:
-    """Yield what ``function`` returns for each task as it is done, in whatever order; a ``phase`` of ``bars``
-    counts them.
+    """Yield what ``function`` returns for each task as it is done; a ``phase`` of ``bars`` counts them.
 
-    ``function`` and all it holds are inherited by ``processes`` forked workers. What it raises is raised here.
-    When the iteration ends, however it does, the workers are ended, in the middle of a task too. Raises
-    `WorkerError` when one of them dies.
+    ``processes`` forked workers inherit ``function`` and all it holds, and end with the iteration, even in the
+    middle of a task. Raises what a worker raises, and `WorkerError` if one dies.
     """
     if bars is not None:
         bars.phase(phase, len(tasks := list(tasks)))
@@ -198,7 +191,7 @@ _function: Callable[[Any], Any]
 
 
 def _begin(function: Callable[[Any], Any]) -> None:
-    """Begin as a worker. Ctrl-C goes to all processes of a terminal; the parent ends this one."""
+    # Ctrl-C goes to all processes of a terminal; the parent ends this one.
     global _function  # noqa: PLW0603
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -210,26 +203,23 @@ def _do(task: Any) -> Any:
     return _function(task)
 
 
-#: Seconds between two lines.
-LINE_SECONDS = 5.0
+_LINE_SECONDS = 5.0
 
 
 class Progress:
-    """Is told of the steps of a phase, one after the other; writes a line at its end, and some before."""
+    """Counts the steps of one phase after another; writes a line at the end of each, and some before."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out, self._started = out or sys.stderr, time.monotonic()
         self.phase("", 0)
 
     def phase(self, name: str, steps: int) -> None:
-        """Begin a phase of so many steps."""
         self._name, self._steps, self._done, self._last = name, steps, 0, time.monotonic()
 
     def advance(self, steps: int = 1) -> None:
-        """Count steps that are done."""
         self._done += steps
         now = time.monotonic()
-        if self._done >= self._steps or now - self._last >= LINE_SECONDS:
+        if self._done >= self._steps or now - self._last >= _LINE_SECONDS:
             self._last = now
             self._out.write(f"{now - self._started:6.1f} s  {self._name}: {self._done} of {self._steps}\n")
             self._out.flush()

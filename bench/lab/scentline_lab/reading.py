@@ -37,9 +37,7 @@ _Body = tuple[str, bytes, str | None]
 
 
 class Web(NamedTuple):
-    """The pages of archives by canonical URL, without their text, those that satisfy each predicate, and which
-    are near-duplicates.
-    """
+    """The pages of archives by canonical URL, without text; the hits of each predicate; and near-duplicates."""
 
     pages: Mapping[str, Page]
     hits: Mapping[str, frozenset[str]]
@@ -54,8 +52,8 @@ def load_web(
     processes: int,
     progress: Progress,
 ) -> Web:
-    """Read and judge every page of the archives that may be indexed; the pages are in the order of their URLs.
-    Raises `ArchiveError` for what is no WARC file, OSError for what can't be opened.
+    """Read and judge every page of the archives that may be indexed, in the order of their URLs. Raises
+    `ArchiveError` and OSError.
     """
     judge = settings.judge
 
@@ -77,9 +75,8 @@ def load_web(
             sketches[page.url] = sketch
         for name in satisfied:
             hits[name].add(page.url)
-    found = {url: pages[url] for url in sorted(pages)}
     satisfying = {name: frozenset(urls) for name, urls in hits.items()}
-    return Web(found, satisfying, Texts(sketches, judge.likeness))
+    return Web(dict(sorted(pages.items())), satisfying, Texts(sketches, judge.likeness))
 
 
 def each_page(
@@ -121,18 +118,16 @@ def _shared(page: Page) -> Page:
     def shared(words: Iterable[str]) -> tuple[str, ...]:
         return tuple(map(sys.intern, words))
 
-    links = tuple(
-        Link(
-            sys.intern(each.url), shared(each.anchor), shared(each.context), each.position, shared(each.heading)
-        )
-        for each in page.links
-    )
-    parts = {"words": shared(page.words), "paths": shared(page.paths), "links": links}
+    links = []
+    for each in page.links:
+        words = shared(each.anchor), shared(each.context), each.position, shared(each.heading)
+        links.append(Link(sys.intern(each.url), *words))
+    parts = {"words": shared(page.words), "paths": shared(page.paths), "links": tuple(links)}
     return msgspec.structs.replace(page, url=sys.intern(page.url), **parts)
 
 
-#: Pages of a graph at most: their numbers index an array.
-MOST_PAGES = 20_000_000
+#: Of a graph: their numbers index an array.
+_MOST_PAGES = 20_000_000
 
 
 class GraphError(ScentlineError):
@@ -147,7 +142,7 @@ class LinkGraph(NamedTuple):
 
 
 def read_graph(path: Path) -> LinkGraph:
-    """Read a graph, gzip where the name ends in ``.gz``. Raises `GraphError`. Lines are "source target"; or, as
+    """Read a graph, gzip if the name ends in ``.gz``. Raises `GraphError`. Lines are "source target"; or, as
     in the Hollins data, first "pages links ...", then that many lines of "number URL", then the links. Links of
     a page whose URL can't be crawled are left out.
     """
@@ -171,39 +166,31 @@ def _graph(lines: TextIO) -> LinkGraph:
     if not first:
         raise ValueError("there are no links")
     links = np.loadtxt(chain([first], lines), dtype=np.int64, ndmin=2, usecols=(0, 1))
-    if links.min() < 0 or links.max() >= MOST_PAGES:
-        raise ValueError(f"page numbers {links.min()} to {links.max()}, expected 0 to {MOST_PAGES - 1}")
+    if links.min() < 0 or links.max() >= _MOST_PAGES:
+        raise ValueError(f"page numbers {links.min()} to {links.max()}, expected 0 to {_MOST_PAGES - 1}")
     links = np.unique(links, axis=0)
     if named:
         links = links[np.isin(links, np.fromiter(urls, dtype=np.int64)).all(axis=1)]
     return LinkGraph(links, urls)
 
 
-#: Lines between two reports of progress.
-_STEP = 1_000
+_LINES_A_REPORT = 1_000
 
 
 class LogReader:
-    """Reads logs one after the other; users have pseudonyms. The pseudonyms' ``key`` is drawn by chance, and
-    gone with the reader, unless one is given. ``everywhere`` is for `Observer`.
+    """Reads logs one after the other. The ``key`` of users' pseudonyms is drawn by chance unless given;
+    ``everywhere`` is for `Observer`.
     """
 
     def __init__(
-        self,
-        settings: ObserveSettings,
-        progress: Progress,
-        *,
-        everywhere: bool = False,
-        key: bytes | None = None,
+        self, settings: ObserveSettings, progress: Progress, everywhere: bool = False, key: bytes | None = None
     ) -> None:
         self._all = Observer(settings, key or secrets.token_bytes(32), everywhere=everywhere)
         self._one, self._line = self._all, b""
         self._progress = progress
 
     def read(self, source: str, phase: str | None = None) -> Iterator[Access]:
-        """Yield the page views of a log; ``phase`` is the name of the progress bar. Raises
-        `LogFileError` and `LogFormatError`.
-        """
+        """Yield a log's page views; ``phase`` names the bar. Raises `LogFileError` and `LogFormatError`."""
         self._one = self._all.another()
         with LogFile(source) as log:
             self._one.recognise(log.sample)
@@ -213,7 +200,7 @@ class LogReader:
                 access = self._one.observe(self._line)
                 if isinstance(access, Access):
                     yield access
-                if log.size and number % _STEP == 0:
+                if log.size and number % _LINES_A_REPORT == 0:
                     self._progress.advance(log.consumed - done)
                     done = log.consumed
             self._progress.advance(log.consumed - done)

@@ -1,9 +1,8 @@
-"""A table of word-piece vectors made of a static model of Model2Vec, and written.
-
-Such a model is what a sentence encoder says of each piece of its vocabulary alone (Tulkens and van Dongen 2024,
-https://github.com/MinishLab/model2vec).
+"""A table of word-piece vectors made of a static model: what a sentence encoder says of each piece of its
+vocabulary alone (Model2Vec: Tulkens and van Dongen 2024, https://github.com/MinishLab/model2vec).
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,20 +24,8 @@ class StaticModelError(ScentlineError):
     """A directory that holds no static model that can be read; the text says what is wrong."""
 
 
-class _Pieces(msgspec.Struct):
-    type: str
-    continuing_subword_prefix: str = ""
-
-
-class _Tokenizer(msgspec.Struct):
-    model: _Pieces
-
-
 def read_model(directory: Path) -> tuple[Sequence[str], Array]:
-    """Return the pieces of a static model and their vectors, shape (pieces, any).
-
-    Raises `StaticModelError`, also where the package that reads it is not installed.
-    """
+    """Return the pieces of a static model and their vectors, shape (pieces, any). Raises `StaticModelError`."""
     try:
         from model2vec import StaticModel
     except ImportError as error:
@@ -49,11 +36,12 @@ def read_model(directory: Path) -> tuple[Sequence[str], Array]:
         raise StaticModelError(f"{directory}: there is no such directory, expected that of a static model")
     try:
         model = StaticModel.from_pretrained(directory)
-        tokenizer = msgspec.json.decode(model.tokenizer.to_str(), type=_Tokenizer).model
+        pieces = msgspec.json.decode(model.tokenizer.to_str())["model"]
+        kind, inside = pieces["type"], pieces.get("continuing_subword_prefix")
     except Exception as error:  # the readers of its files raise their own, and Exception itself
         raise StaticModelError(f"{directory}: no static model can be read: {error}") from error
-    if tokenizer != _Pieces("WordPiece", INSIDE):
-        raise StaticModelError(f"{directory}: its pieces are of the kind {tokenizer.type}, expected WordPiece")
+    if (kind, inside) != ("WordPiece", INSIDE):
+        raise StaticModelError(f"{directory}: its pieces are of the kind {kind}, expected WordPiece")
     vectors = np.asarray(model.embedding, np.float64)
     if model.token_mapping is not None:
         vectors = vectors[model.token_mapping]
@@ -63,12 +51,11 @@ def read_model(directory: Path) -> tuple[Sequence[str], Array]:
 
 
 def distilled(pieces: Sequence[str], vectors: Array, size: int = SIZE) -> SemanticTable:
-    """Return the table of vectors, shape (pieces, any), in the ``size`` directions that say most of them.
-
-    They are rounded to bytes. Special pieces are left out ("[CLS]"), and those with a capital, which no text
-    has here. ValueError where none is left.
+    """Return the table of vectors, shape (pieces, any), in the ``size`` directions that say most of them, as
+    bytes. Special pieces ("[CLS]") and those with a capital are left out; ValueError if none is left.
     """
-    kept = [place for place, piece in enumerate(pieces) if piece == piece.lower() and not _special(piece)]
+    special = re.compile(r"\[.+\]", re.DOTALL).fullmatch
+    kept = [place for place, piece in enumerate(pieces) if piece == piece.lower() and not special(piece)]
     if not kept:
         raise ValueError("none of its pieces is in lower case")
     found = vectors[kept]
@@ -83,19 +70,10 @@ def distilled(pieces: Sequence[str], vectors: Array, size: int = SIZE) -> Semant
     return SemanticTable([pieces[place] for place in kept], rounded, scales.astype(np.float32))
 
 
-def _special(piece: str) -> bool:
-    return piece.startswith("[") and piece.endswith("]") and len(piece) > 2
-
-
-def write_table(path: Path, table: SemanticTable) -> int:
-    """Write a table in the place of an earlier one: the whole file, or none; return its bytes."""
-    data = pack(table)
-    write_stored(path, data)
-    return len(data)
-
-
 def build(model: Path, path: Path) -> tuple[SemanticTable, int]:
-    """Make a table of a directory's model, and write it. Raises `StaticModelError` and `SemanticTableError`."""
+    """Write a table of a directory's model, whole or not at all, in place of an earlier one; return it and its
+    bytes. Raises `StaticModelError` and `SemanticTableError`.
+    """
     if not path.parent.is_dir():
         raise SemanticTableError(f"{path}: there is no directory {path.parent}")
     if path.exists() and not (path.is_file() and path.read_bytes().startswith(NAME)):
@@ -104,4 +82,6 @@ def build(model: Path, path: Path) -> tuple[SemanticTable, int]:
         table = distilled(*read_model(model))
     except ValueError as error:
         raise StaticModelError(f"{model}: {error}") from error
-    return table, write_table(path, table)
+    data = pack(table)
+    write_stored(path, data)
+    return table, len(data)
