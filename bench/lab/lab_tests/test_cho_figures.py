@@ -126,15 +126,12 @@ def test_the_measures_by_hand() -> None:
     # H = 3 pages have 8 or more.
     found = results.crawl_and_stop_with_threshold(visited, 8, points)
     assert found.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1])
-    assert results.ideal_with_threshold(3, points).tolist() == pytest.approx([1 / 3, 2 / 3, 1, 1])
     # K/T without equal pages.
     assert results.random_crawl_and_stop(visited, points).tolist() == [0.1, 0.2, 0.4, 1]
     # A buffer of four that holds 10, 9, 5 and 3: two of the best four, and two of the three with 8 or more.
     kept = np.array([10, 9, 5, 3], np.float64)
-    assert results.limited_buffer(kept, visited) == results.limited_buffer(kept, visited, threshold=8) == 0.5
-    assert results.ideal_limited_buffer(visited, 4, threshold=8) == 0.75
-    assert results.ideal_limited_buffer(visited, 4) == 1
-    assert results.random_limited_buffer(visited, 4) == 0.4
+    assert results.limited_buffer(kept, visited) == (0.5, 1, 0.4)
+    assert results.limited_buffer(kept, visited, threshold=8) == (0.5, 0.75, 0.3)
 
 
 @given(VALUES)
@@ -143,11 +140,11 @@ def test_an_ideal_crawler_has_what_is_said_of_it(values: Values) -> None:
     assert results.crawl_and_stop(best, points).tolist() == [1] * len(values)
     for threshold in set(values.tolist()):
         found = results.crawl_and_stop_with_threshold(best, threshold, points)
-        ideal = results.ideal_with_threshold(int((values >= threshold).sum()), points)
+        ideal = np.minimum(1, points / int((values >= threshold).sum()))
         assert found.tolist() == ideal.tolist()
         for size in points.tolist():
-            kept = results.limited_buffer(best[:size], values, threshold)
-            assert kept == pytest.approx(results.ideal_limited_buffer(values, size, threshold))
+            kept, most, _ = results.limited_buffer(best[:size], values, threshold)
+            assert kept == pytest.approx(most)
 
 
 @given(LINKS, st.permutations(PAGES), st.sampled_from([Backlinks[str], lambda: Rank[str](every=2)]))

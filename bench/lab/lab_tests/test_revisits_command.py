@@ -26,7 +26,7 @@ from tests.agents.commands import printed
 
 def page(rate: float, importance: float, changes: list[float]) -> Page:
     times, none = np.array(changes), np.zeros(0)
-    return Page("a", ("",), "poisson", rate, importance, times, none)
+    return Page("a", ("",), rate, importance, times, none)
 
 
 def test_freshness_by_hand() -> None:

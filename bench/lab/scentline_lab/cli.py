@@ -85,9 +85,10 @@ def depth(
 
     DIR gets sites.csv, levels.csv, moves.csv, directories.csv, and a picture of each site.
     """
-    from scentline_lab.depth.command import Sources, run
+    from scentline_lab.depth.command import run
 
-    run(given.settings(), Sources(logs or (), archives or (), graphs or ()), out, site, share, as_json=as_json)
+    read = logs or (), archives or (), graphs or ()
+    run(given.settings(), *read, out, site, share, as_json=as_json)
 
 
 _LASTS = "Let time pass: each crawl goes on for so long, in place of a budget."

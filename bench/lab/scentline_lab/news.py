@@ -1,4 +1,4 @@
-"""The news command: what is news in logs, how well it is found (Wang 2007), as tables, pictures and text."""
+"""The news command: find news in logs, and measure how well it is found (Wang 2007)."""
 
 import time
 from collections import Counter, defaultdict
@@ -38,13 +38,13 @@ from scentline_lab.reading import LogReader
 
 
 def standings(histories: Mapping[str, History], last: int, criterion: Criterion) -> dict[str, Standing]:
-    """Judge every page born by the end of day ``last``; what came later is not looked at."""
+    """Judge every page born by the end of day ``last`` by the clicks until then."""
     born = {url: history for url, history in histories.items() if history.first <= last}
     return {url: standing(history.until(last), last, criterion) for url, history in born.items()}
 
 
 class News(NamedTuple):
-    """What was found: each page's clicks and standing, the URLs of the news, the hubs and the prefixes."""
+    """Each page's clicks and standing, the URLs of the news, the hubs and the prefixes."""
 
     histories: Mapping[str, History]
     standings: Mapping[str, Standing]
@@ -58,22 +58,20 @@ class News(NamedTuple):
 
     @property
     def days(self) -> tuple[int, int]:
-        """The first and the last day of the pages' lives."""
+        """The first and last day of the pages' lives."""
         pages = self.standings.values()
         return min(page.birth for page in pages), max(page.birth + page.days - 1 for page in pages)
 
 
 class NewsDiscovery:
-    """Gathers accesses and links, and tells what is news at the end of the newest day, that of the latest
-    access. A user counts once a page and day, and of the days the last ``window``.
-    """
+    """Finds the news at the end of the newest day; a user counts once a page and day of the last ``window``."""
 
     def __init__(self, window: int = 60, links: int = 500_000) -> None:
         self.window, self.outlinks = window, Outlinks(pairs=links)
         self._visitors = defaultdict[str, dict[int, set[str]]](partial(defaultdict, set))
 
     def visit(self, url: str, user: str, time: float, referrer: str | None = None) -> None:
-        """Count an access; one that is no click of its own still shows that the referrer leads to the page."""
+        """Count an access; one that is no new click still shows that the referrer leads to the page."""
         users = self._visitors[url][day_of(time)]
         if referrer is not None:
             self.outlinks.add(referrer, url, clicks=int(user not in users))
@@ -91,7 +89,7 @@ class NewsDiscovery:
         return found
 
     def find(self, criterion: Criterion, *, hubs: int, share: float = 0.8, least: int = 1) -> News:
-        """Return the news at the end of the newest day, top ``hubs``, and prefixes (`news_prefixes`)."""
+        """Return the news at the end of the newest day, the top ``hubs``, and `prefixes`."""
         histories = self.histories()
         last = max((each.first + len(each.clicks) - 1 for each in histories.values()), default=0)
         judged = standings(histories, last, criterion)
@@ -100,7 +98,7 @@ class NewsDiscovery:
 
 
 def prefixes(judged: Mapping[str, Standing], share: float = 0.8, least: int = 1) -> list[NewsPrefix]:
-    """Return the news prefixes of the pages that could be judged."""
+    """Return the news prefixes of the judged pages."""
     tree = PrefixTree()
     for url, found in judged.items():
         if found.judged:
@@ -109,16 +107,16 @@ def prefixes(judged: Mapping[str, Standing], share: float = 0.8, least: int = 1)
 
 
 class Bar(NamedTuple):
-    """A threshold, and how many pages are on their right side of it: news above, the others not."""
+    """A threshold, and how many pages it classifies right: news are above."""
 
     threshold: float
     right: int
 
 
 def best_bar(labelled: Iterable[tuple[float, bool]]) -> Bar | None:
-    """Return the lowest threshold that puts the most pages right; None without pages. ``labelled`` are a
-    concentration and whether the page is news. The threshold is 0 or one of the values: nothing changes in
-    between.
+    """Return the lowest threshold that classifies most pages right, 0 or one of the concentrations.
+
+    ``labelled`` are the concentration of each page and whether it is news; None without pages.
     """
     pages = sorted(labelled)
     right = sum(news for _, news in pages)  # all are above 0
@@ -130,7 +128,7 @@ def best_bar(labelled: Iterable[tuple[float, bool]]) -> Bar | None:
 
 
 class Measure(NamedTuple):
-    """Pages that a ``method`` takes for news, against those that are by ``truth``, among ``pages``."""
+    """How many pages a ``method`` found to be news, are news by ``truth``, and both, among ``pages``."""
 
     method: str
     truth: str
@@ -146,7 +144,7 @@ class Measure(NamedTuple):
 
 
 class Separation(NamedTuple):
-    """How far concentration tells labelled pages apart (figure 2): means, and the others below 3."""
+    """How well concentration separates labelled pages (figure 2)."""
 
     news: int
     others: int
@@ -158,7 +156,7 @@ class Separation(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """How many distinct news pages the hubs lead to, and how many the home pages of their sites do."""
+    """How many distinct news pages the hubs, and the home pages of their sites, lead to (section 6.2)."""
 
     hubs: int
     from_hubs: int
@@ -167,10 +165,9 @@ class Reach(NamedTuple):
 
 
 def measures(news: News, labels: Mapping[str, bool] | None, settings: NewsSettings) -> list[Measure]:
-    """Return every comparison; ``labels`` tells of canonical URLs whether they are news."""
+    """Return every comparison; ``labels`` has whether canonical URLs are news."""
     judged, middle = news.judged.keys(), sum(news.days) // 2
-    criterion = Criterion(settings.first_days, settings.threshold, settings.least)
-    early = standings(news.histories, middle, criterion)
+    early = standings(news.histories, middle, _criterion(settings))
     known = NewsPrefixes(found.prefix for found in prefixes(early, settings.share, settings.prefix_least))
     later = {url for url, found in news.standings.items() if found.birth > middle}
     chosen = NewsPrefixes(found.prefix for found in news.prefixes)
@@ -198,7 +195,7 @@ def measures(news: News, labels: Mapping[str, bool] | None, settings: NewsSettin
 
 
 def separation(news: News, labels: Mapping[str, bool], threshold: float) -> Separation | None:
-    """Compare the labelled pages that could be judged; None without pages of both kinds."""
+    """Compare the labelled and judged pages; None without pages of both kinds."""
     pages = [(page.concentration, labels[url]) for url, page in news.judged.items() if url in labels]
     ours, others = (sorted(value for value, is_news in pages if is_news == wanted) for wanted in (True, False))
     best = best_bar(pages)
@@ -210,15 +207,19 @@ def separation(news: News, labels: Mapping[str, bool], threshold: float) -> Sepa
 
 
 def reach(outlinks: Outlinks, news: News) -> Reach:
-    """Compare the hubs with the home pages of their sites as seeds (section 6.2)."""
+    """Compare the hubs with their sites' home pages as seeds."""
     hubs = {hub.url for hub in news.hubs}
     homes = {"/".join(url.split("/", 3)[:3]) + "/" for url in hubs}
     from_hubs, from_homes = (outlinks.reached(sources, news.pages) for sources in (hubs, homes))
     return Reach(len(hubs), from_hubs, len(homes), from_homes)
 
 
+def _criterion(settings: NewsSettings) -> Criterion:
+    return Criterion(settings.first_days, settings.threshold, settings.least)
+
+
 def day(number: int) -> date:
-    """Return the date of a day, which is numbered from 1970-01-01 on."""
+    """Return the date of a day numbered from 1970-01-01 on."""
     return date(1970, 1, 1) + timedelta(days=number)
 
 
@@ -231,7 +232,7 @@ _FILES = (*(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTU
 
 @dataclass(frozen=True)
 class Result:
-    """What was found in so many ``views``; ``separation`` is None without labels of both kinds."""
+    """The findings in so many ``views``; ``separation`` is None without labels of both kinds."""
 
     views: int
     outlinks: Outlinks
@@ -251,8 +252,9 @@ def run(
     *,
     as_json: bool,
 ) -> None:
-    """Read the logs, find news, write and print; Ctrl-C ends the reading alone. A line whose time is more than
-    a day in the future is skipped: it would move the window on and empty it. Raises `ConfigurationError`
+    """Read the logs, find news, write and print; Ctrl-C ends the reading alone.
+
+    An access a day or more in the future would empty the window: it is skipped. Raises `ConfigurationError`
     without a page view.
     """
     check_logs(sources)
@@ -272,10 +274,12 @@ def run(
                 discovery.visit(access.url, access.user, access.time, access.referrer)
             else:
                 untimely += 1
-    result = _found(discovery, settings.news, views, table)
-    if result is None:
+    given = settings.news
+    news = discovery.find(_criterion(given), hubs=given.hubs, share=given.share, least=given.prefix_least)
+    if not news.standings:
         wanted = f"expected page views{f' of {site}' if site else ''}, found none in {reader.lines} lines"
         raise ConfigurationError(f"news: {', '.join(sources)}: {wanted}; {HINT}")
+    result = _result(discovery.outlinks, news, given, views, table)
     if out is not None:
         _write(output, result, settings.news)
     _print(result, untimely, settings.news)
@@ -283,20 +287,14 @@ def run(
     cut.end(f"Interrupted: these results cover the first {reader.lines:,} lines")
 
 
-def _found(discovery: NewsDiscovery, given: NewsSettings, views: int, table: Labels | None) -> Result | None:
-    """Return what there is to tell; None where there is no page."""
-    criterion = Criterion(given.first_days, given.threshold, given.least)
-    news = discovery.find(criterion, hubs=given.hubs, share=given.share, least=given.prefix_least)
-    if not news.standings:
-        return None
+def _result(outlinks: Outlinks, news: News, given: NewsSettings, views: int, table: Labels | None) -> Result:
     known = _labelled(table, news.standings) if table is not None else None
     apart = separation(news, known, given.threshold) if known is not None else None
-    outlinks = discovery.outlinks
     return Result(views, outlinks, news, known, measures(news, known, given), reach(outlinks, news), apart)
 
 
 def short(days: int, settings: NewsSettings) -> str | None:
-    """Return why a log of so many days is too short for any news, and the remedy; None if it is not."""
+    """Return why a log of so many days is too short for news, and the remedy; None if it is not."""
     most = {m: days / m for m in range(settings.first_days, 0, -1)}
     if most[settings.first_days] > settings.threshold:
         return None
@@ -308,13 +306,12 @@ def short(days: int, settings: NewsSettings) -> str | None:
 
 
 def _labelled(labels: Labels, seen: Iterable[str]) -> dict[str, bool]:
-    """Return whether the pages that were seen and labelled are news."""
+    """Return whether the seen and labelled pages are news."""
     categories = {url: labels.categories(url) for url in seen}
-    known = {url: _NEWS in names for url, names in categories.items() if names}
-    if not known:
-        none = f"none of the {len(labels):,} labelled pages is in the log"
-        raise LabelsError(f"labels: {none}, expected some of its {len(categories):,} pages")
-    return known
+    if known := {url: _NEWS in names for url, names in categories.items() if names}:
+        return known
+    none = f"none of the {len(labels):,} labelled pages is in the log"
+    raise LabelsError(f"labels: {none}, expected some of its {len(categories):,} pages")
 
 
 def _print(result: Result, untimely: int, settings: NewsSettings) -> None:
@@ -364,12 +361,8 @@ def _write(output: Output, result: Result, settings: NewsSettings) -> None:
     news, labels = result.news, result.labels
     columns = ("url", "first_day", "days", "clicks", "clicks_a_day", "concentration", "kind", "label")
     output.write("pages", columns, _pages(news, labels or {}))
-    by_clicks = result.outlinks.hubs(news.pages, settings.hubs, by="clicks")
-    hubs = (
-        (by, rank, *hub)
-        for by, found in (("links", news.hubs), ("clicks", by_clicks))
-        for rank, hub in enumerate(found, start=1)
-    )
+    ranked = {"links": news.hubs, "clicks": result.outlinks.hubs(news.pages, settings.hubs, by="clicks")}
+    hubs = ((by, rank, *hub) for by, found in ranked.items() for rank, hub in enumerate(found, start=1))
     output.write("hubs", ("by", "rank", *Hub._fields), hubs)
     rows = ((*found, found.news / found.pages) for found in news.prefixes)
     output.write("prefixes", ("prefix", "news", "pages", "share"), rows)
@@ -380,7 +373,7 @@ def _write(output: Output, result: Result, settings: NewsSettings) -> None:
 
 
 def _pages(news: News, labels: Mapping[str, bool]) -> Iterator[tuple[object, ...]]:
-    """Yield a row of each page: news first, each kind by concentration."""
+    """Yield a row of each page, news first, each kind by concentration."""
     kinds, names = get_args(Kind), {True: "news", False: "other", None: None}
 
     def rank(item: tuple[str, Standing]) -> tuple[int, float, str]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from heapq import heapify, heapreplace
 from pathlib import Path
 from statistics import mean
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,43 +19,41 @@ from scentline.models.revisit.rate import NOTHING, Group, History, Trust, rate, 
 from scentline_lab.experiment import Cut, Output, Progress, spread
 from scentline_lab.pictures import draw_freshness
 
-#: Moments in seconds, in ascending order.
+#: Times in seconds, ascending.
 Times: TypeAlias = npt.NDArray[np.float64]
-#: How a page changes: at random; at even intervals; several times in a short while, then long not; never.
-Kind: TypeAlias = Literal["poisson", "periodic", "bursts", "never"]
 
 DAY = 86_400.0
 _HOSTS, _PREFIXES, _PATTERNS = 20, 4, 3
-#: The part of all pages that each kind has.
-PARTS: dict[Kind, float] = {"poisson": 0.6, "periodic": 0.1, "bursts": 0.1, "never": 0.2}
+#: The shares of pages by how they change: bursts are several changes in a short while.
+PARTS = {"poisson": 0.6, "periodic": 0.1, "bursts": 0.1, "never": 0.2}
 # Rates are lognormal: the median, and the log standard deviations of hosts, prefixes, patterns and pages.
 _MEDIAN = 0.1 / DAY
 _SPREAD = (1.0, 0.7, 0.7, 0.7)
-# Changes in a burst, in the mean, and the mean time between two of them.
+# Mean number of changes in a burst, and mean seconds between two of them.
 _BURST, _WITHIN = 5, 0.02 * DAY
-# Requests for the page of rank r are in proportion to r to the minus of this (Zipf).
+# The exponent of the requests by rank (Zipf).
 _ZIPF = 0.8
-#: False signals for each change of a page, the mean delay of a signal, and false signals a second of any page.
+#: False signals for each change, mean delay of a signal in seconds, and false signals a second of any page.
 FALSE, _DELAY, NOISE = 0.1, 0.02 * DAY, 0.002 / DAY
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: the groups of pages that it belongs to, the largest first, how often it changes in the mean, its
-    share of the requests, and what happens.
-    """
+    """A page: its groups, the largest first, changes a second, and share of the requests."""
 
     host: str
     groups: tuple[str, ...]
-    kind: Kind
     rate: float
     importance: float
     changes: Times
     signals: Times
 
 
+Web: TypeAlias = Sequence[Page]
+
+
 def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]:
-    """Return pages and what happens to them in so many seconds; ``recall`` of the changes show in the log."""
+    """Return pages and their changes in so many seconds, of which ``recall`` is the part with a signal."""
     rng = np.random.default_rng(seed)
     ranks = rng.permutation(pages) + 1
     importance = ranks**-_ZIPF / (ranks**-_ZIPF).sum()
@@ -65,19 +63,19 @@ def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]
     for number in range(pages):
         host, prefix, pattern = rng.integers((_HOSTS, _PREFIXES, _PATTERNS)).tolist()
         log = levels[0][host, 0, 0] + levels[1][host, prefix, 0] + levels[2][host, prefix, pattern]
-        kind: Kind = kinds[number]
-        rate = 0.0 if kind == "never" else _MEDIAN * float(np.exp(log + rng.normal(0, _SPREAD[3])))
-        changes = _changes(rng, kind, rate, seconds)
+        never = kinds[number] == "never"
+        rate = 0.0 if never else _MEDIAN * float(np.exp(log + rng.normal(0, _SPREAD[3])))
+        changes = _changes(rng, kinds[number], rate, seconds)
         name, folder = f"h{host}.test", f"http://h{host}.test/{prefix}/"
         groups = "", name, folder, f"{folder}{pattern}-#"
         true = changes[rng.random(len(changes)) < recall]
         true = true + rng.exponential(_DELAY, len(true))
         signals = np.sort(np.concatenate([true, arrivals(rng, FALSE * rate + NOISE, seconds)]))
-        found.append(Page(name, groups, kind, rate, float(importance[number]), changes, signals))
+        found.append(Page(name, groups, rate, float(importance[number]), changes, signals))
     return found
 
 
-def _changes(rng: np.random.Generator, kind: Kind, rate: float, seconds: float) -> Times:
+def _changes(rng: np.random.Generator, kind: str, rate: float, seconds: float) -> Times:
     if kind == "never":
         return np.zeros(0)
     if kind == "periodic":
@@ -96,33 +94,23 @@ def arrivals(rng: np.random.Generator, rate: float, seconds: float) -> Times:
     return np.sort(rng.uniform(0, seconds, rng.poisson(rate * seconds)))
 
 
-class Policy(Protocol):
-    """Chooses which page to visit; pages are known by their number. A signal says that one may have changed."""
+def crawl(web: Web, policy: "Evenly | Gaining", rate: float, visits: int, parts: int) -> Times:
+    """Return the freshness in each of ``parts`` of a crawl of so many visits, ``rate`` a second.
 
-    def choose(self, now: float) -> int: ...
-    def visited(self, page: int, now: float, changed: bool) -> None: ...
-    def signal(self, page: int, now: float) -> None: ...
-
-
-def crawl(web: Sequence[Page], policy: Policy, rate: float, visits: int, parts: int) -> Times:
-    """Return the freshness in each of ``parts`` of a crawl of so many visits, ``rate`` a second. The freshness
-    is the share of requests whose copy is right: the mean, over time and weighed by importance, of whether the
-    page is as it was at its last visit. Copies are fresh at the beginning.
+    It is the mean, over time and weighed by importance, of whether a page is as at its last visit.
     """
     length, fresh = visits / rate / parts, np.zeros(parts)
 
-    def change(page: Page, now: float) -> float:
-        """Return when a page changes next."""
+    def next_change(page: Page, now: float) -> float:
         place = int(np.searchsorted(page.changes, now, side="right"))
         return float(page.changes[place]) if place < len(page.changes) else np.inf
 
     def credit(page: Page, since: float, until: float) -> None:
-        """Add the time from ``since`` to ``until`` to the parts of the crawl that it lies in."""
         for part in range(int(since / length), min(int(until / length) + 1, parts)):
             low, high = max(since, part * length), min(until, (part + 1) * length)
             fresh[part] += max(0.0, high - low) * page.importance
 
-    last, ends = [0.0] * len(web), [change(page, 0.0) for page in web]
+    last, ends = [0.0] * len(web), [next_change(page, 0.0) for page in web]
     signals = deque(sorted((time, number) for number, page in enumerate(web) for time in page.signals.tolist()))
     for visit in range(visits):
         now = (visit + 1) / rate
@@ -132,7 +120,7 @@ def crawl(web: Sequence[Page], policy: Policy, rate: float, visits: int, parts: 
         number = policy.choose(now)
         credit(web[number], last[number], min(ends[number], now))
         policy.visited(number, now, ends[number] <= now)
-        last[number], ends[number] = now, change(web[number], now)
+        last[number], ends[number] = now, next_change(web[number], now)
     for page, since, end in zip(web, last, ends, strict=True):
         credit(page, since, min(end, visits / rate))
     return fresh / length
@@ -151,18 +139,15 @@ class Name(StrEnum):
     LEARNED_SIGNALS = "learned with signals"
 
 
-Web: TypeAlias = Sequence[Page]
-
-#: Visits to a host between two looks at how far its signals are to be trusted.
+#: Visits between two estimates of how far a host's signals are to be trusted.
 _LOOK = 8
 
 
 class Evenly:
-    """Visits first what was due first, each page after an interval of its own; signals don't count."""
+    """Visits the page due first, each after its own interval in seconds; signals don't count."""
 
     def __init__(self, intervals: Sequence[float]) -> None:
-        self._intervals = list(intervals)
-        pages = len(intervals)
+        self._intervals, pages = list(intervals), len(intervals)
         self._due = [((page + 0.5) / pages * each, page) for page, each in enumerate(intervals)]
         heapify(self._due)
 
@@ -170,11 +155,10 @@ class Evenly:
         return self._due[0][1]
 
     def visited(self, page: int, now: float, changed: bool) -> None:
-        due, _ = self._due[0]
-        heapreplace(self._due, (self.again(page, due, now, changed), page))
+        heapreplace(self._due, (self.again(page, self._due[0][0], now, changed), page))
 
     def again(self, page: int, due: float, now: float, changed: bool) -> float:
-        """Return when a page is due that was due, was visited now, and had changed or not."""
+        """Return when a page is due again that was ``due`` and is visited now."""
         return due + self._intervals[page]
 
     def signal(self, page: int, now: float) -> None:
@@ -182,11 +166,10 @@ class Evenly:
 
 
 class Nutch(Evenly):
-    """The adaptive interval of Apache Nutch, with the values of its nutch-default.xml.
+    """The adaptive interval of Apache Nutch (AdaptiveFetchSchedule.setFetchSchedule, nutch-default.xml).
 
-    Each visit makes the interval longer by 0.4 of it, or shorter by 0.2 where the page had changed. The next
-    visit is brought forward by 0.2 of the time since the last change that was found, and the interval is no
-    shorter than that time (org.apache.nutch.crawl.AdaptiveFetchSchedule, setFetchSchedule).
+    A visit lengthens the interval by 0.4, or shortens it by 0.2 after a change. It is no shorter than the time
+    since the last change that was found; the next visit comes 0.2 of that time earlier.
     """
 
     INC, DEC, SYNC = 0.4, 0.2, 0.2
@@ -206,9 +189,9 @@ class Nutch(Evenly):
 
 
 class StormCrawler(Evenly):
-    """The adaptive interval of Apache StormCrawler, with its defaults: an hour at least, two weeks at most.
-    Each visit makes the interval longer by half, or halves what of it is above the shortest where the page had
-    changed (org.apache.stormcrawler.persistence.AdaptiveScheduler, schedule).
+    """The adaptive interval of Apache StormCrawler (AdaptiveScheduler.schedule) with its defaults.
+
+    A visit lengthens the interval by half, or after a change halves what of it is above the shortest.
     """
 
     RATE, LEAST, MOST = 0.5, DAY / 24, 14 * DAY
@@ -221,18 +204,13 @@ class StormCrawler(Evenly):
 
 
 class Gaining:
-    """Visits the page of the greatest gain; `look` returns the rate of one, the part of its changes
-    that is announced, and the step of a signal.
-    """
+    """Visits the page of the greatest gain; all were visited at the beginning."""
 
     def __init__(self, web: Web, *, heeds: bool) -> None:
         self._web, self._heeds = web, heeds
         self._queue = DueQueue(len(web))
         self._visited, self._signals = [0.0] * len(web), [0] * len(web)
-
-    def begin(self) -> None:
-        """Put all pages into the queue; all were visited at the beginning."""
-        for page in range(len(self._web)):
+        for page in range(len(web)):
             self.put(page)
 
     def choose(self, now: float) -> int:
@@ -250,6 +228,7 @@ class Gaining:
         self._queue.put(str(page), known.host, known.importance, change, self._visited[page], aged, recall)
 
     def look(self, page: int) -> tuple[float, float, float]:
+        """Return a page's rate of change, the announced part of its changes, and the step of a signal."""
         raise NotImplementedError
 
     def signal(self, page: int, now: float) -> None:
@@ -259,12 +238,11 @@ class Gaining:
 
 
 class Knowing(Gaining):
-    """The optimum: it knows the rates, and how true the signals are that it heeds, not when pages change."""
+    """The optimum: it knows the rates and how true signals are, not when pages change."""
 
     def __init__(self, web: Web, recall: float) -> None:
-        super().__init__(web, heeds=recall > 0)
         self._recall = recall
-        self.begin()
+        super().__init__(web, heeds=recall > 0)
 
     def look(self, page: int) -> tuple[float, float, float]:
         change, recall = self._web[page].rate, self._recall
@@ -275,15 +253,14 @@ class Knowing(Gaining):
 
 
 class Learning(Gaining):
-    """What a crawl does: rates and how true signals are follow from its visits."""
+    """What a crawl does: it learns the rates and how true signals are from its visits."""
 
     def __init__(self, web: Web, *, heeds: bool) -> None:
-        super().__init__(web, heeds=heeds)
         self._histories = [History() for _ in web]
         self._groups, self._trusts = defaultdict[str, Group](Group), defaultdict[str, Trust](Trust)
         self._believed: dict[str, tuple[float, float]] = {}
         self._looks = 0
-        self.begin()
+        super().__init__(web, heeds=heeds)
 
     def visited(self, page: int, now: float, changed: bool) -> None:
         known, signals = self._web[page], self._signals[page]
@@ -311,8 +288,8 @@ class Learning(Gaining):
         return change, recall, steps(self._trusts[known.host], (1 - recall) * change)
 
 
-def policies(web: Web, visits: float, recall: float) -> Mapping[str, Callable[[], Policy]]:
-    """Return what makes each policy, for so many visits a second."""
+def policies(web: Web, visits: float, recall: float) -> Mapping[str, Callable[[], Evenly | Gaining]]:
+    """Return the makers of the policies for so many visits a second."""
     even = [len(web) / visits] * len(web)
     changes = sum(page.rate for page in web)
     shares = [changes / visits / page.rate if page.rate else math.inf for page in web]
@@ -328,14 +305,14 @@ def policies(web: Web, visits: float, recall: float) -> Mapping[str, Callable[[]
     }
 
 
-#: Visits a page, in the mean, before the freshness is measured, and while it is: a part of the curve for each.
+#: Mean visits a page before and while the freshness is measured; each is a part of the curve.
 LEARNING, MEASURED = 20, 10
-#: Visits a page and day, and the part of the changes that the log shows.
+#: Visits a page and day, and the part of the changes with a signal.
 VISITS, RECALL = 0.1, 0.5
 
 
 class Figures(NamedTuple):
-    """A policy's freshness once it has learned, in the mean of all webs, the least and most; and by visits."""
+    """A policy's freshness once it has learned: the mean, least and most of all webs, and the curve."""
 
     policy: str
     freshness: float

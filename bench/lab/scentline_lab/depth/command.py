@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 
@@ -21,25 +21,24 @@ from scentline_lab.reading import LogReader
 #: Characters of a file's name: a host may have more than file systems take.
 _LONGEST = 200
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
-#: Sites that get a picture, or a line on the terminal: those with the most views.
-PICTURES = PRINTED = 20
+#: Sites with a picture and a line on the terminal: those with the most views.
+_SHOWN = 20
 _FILES = ("sites.csv", "levels.csv", "moves.csv", "directories.csv")
 
 
-class Sources(NamedTuple):
-    """What is read: logs, archives and graphs."""
-
-    logs: Sequence[str]
-    archives: Sequence[Path]
-    graphs: Sequence[Path]
-
-
 def run(
-    settings: Settings, sources: Sources, out: Path | None, site: str | None, share: float, *, as_json: bool
+    settings: Settings,
+    logs: Sequence[str],
+    archives: Sequence[Path],
+    graphs: Sequence[Path],
+    out: Path | None,
+    site: str | None,
+    share: float,
+    *,
+    as_json: bool,
 ) -> None:
     """Compute the depth of each site, write tables and pictures, and print; Ctrl-C ends the reading alone."""
-    logs, archives, graphs = sources
-    if not any(sources):
+    if not (logs or archives or graphs):
         raise ConfigurationError("depth needs something to read: a LOG, --archive WARC or --graph FILE")
     check_files("", (*archives, *graphs))
     check_logs(logs)
@@ -69,9 +68,9 @@ def run(
 
 def _print(results: Sequence[Result], lines: int, passed: dict[str, int]) -> None:
     columns = ("site", "depth", "why", "by views", "by links", "best", "q", "95 %", "error", "views a session")
-    print_table(columns, map(_row, results[:PRINTED]))
-    if len(results) > PRINTED:
-        typer.echo(f"\n{len(results) - PRINTED:,} more sites have fewer views")
+    print_table(columns, map(_row, results[:_SHOWN]))
+    if len(results) > _SHOWN:
+        typer.echo(f"\n{len(results) - _SHOWN:,} more sites have fewer views")
     if lines:
         told = ", ".join(f"{reason} {count:,}" for reason, count in sorted(passed.items()) if count)
         typer.echo(f"\n{lines:,} lines read; skipped: {told or 'none'}")
@@ -80,12 +79,10 @@ def _print(results: Sequence[Result], lines: int, passed: dict[str, int]) -> Non
 
 
 def _row(found: Result) -> tuple[str, ...]:
-    fitted = ("-", "-", "-", "-", "-")
-    if found.best is not None:
-        best, visits = found.best, found.site.visits
-        interval = f"{best.low:.3f} to {best.high:.3f}"
+    fitted, visits = ("-",) * 5, found.site.visits
+    if (best := found.best) is not None:
         views = f"{visits.total / visits.sessions:.2f}"
-        fitted = (str(best.surfer), f"{best.q:.3f}", interval, f"{best.error:.3f}", views)
+        fitted = best.surfer, f"{best.q:.3f}", f"{best.low:.3f} to {best.high:.3f}", f"{best.error:.3f}", views
     depth, *depths = (cell(each, "d") for each in (found.advice.depth, found.depth_views, found.depth_links))
     return found.name, depth, found.advice.why, *depths, *fitted
 
@@ -99,26 +96,19 @@ _DIRECTORIES = ("site", "directories", "pages", "pages_share", "entry_pages", "e
 
 
 def _write(output: Output, results: Sequence[Result]) -> None:
-    """Write the tables: a row for each site, level, level with its moves, and number of directories."""
     for name, columns, rows_of in (
         ("sites", list(as_object(results[0])) if results else (), lambda found: [as_object(found).values()]),
         ("levels", _LEVEL, _levels),
         ("moves", ("site", "level", "views", *Move), _moves),
         ("directories", _DIRECTORIES, _directories),
     ):
-        rows = (row for found in results for row in rows_of(found))
-        output.write(name, columns, rows)
-    for found in [found for found in results if found.fits or found.site.growth.pages][:PICTURES]:
-        output.draw(picture(found.name), draw_site, found)
-
-
-def picture(site: str) -> str:
-    """Return the name of the picture of a site, whatever its host is."""
-    return f"sites/{_UNSAFE.sub('-', site.lower())[:_LONGEST]}.png"
+        output.write(name, columns, chain.from_iterable(map(rows_of, results)))
+    for found in [found for found in results if found.fits or found.site.growth.pages][:_SHOWN]:
+        output.draw(f"sites/{_UNSAFE.sub('-', found.name.lower())[:_LONGEST]}.png", draw_site, found)
 
 
 def as_object(found: Result) -> dict[str, Any]:
-    """Return a site's figures by the names of the columns of ``sites.csv``."""
+    """Return a site's figures by the columns of ``sites.csv``."""
     visits, growth, advice = found.site.visits, found.site.growth, found.advice
     fits: dict[str, float | None] = {f"{figure}_{surfer}": None for surfer in Surfer for figure in _FIT}
     for each in found.fits:
@@ -140,16 +130,12 @@ def _levels(found: Result) -> Iterator[tuple[object, ...]]:
     levels = max(len(visits.views), len(growth.pages))
     surfer = growth.surfer(levels) if growth.pages else []
     links = [new + seen for new, seen in zip(growth.new, growth.seen, strict=True)]
-    told = (growth.pages, links, growth.new, surfer, [*accumulate(surfer)], ranks, [*accumulate(ranks)])
-    reached = visits.reached()
-    for level in range(levels):
-        views = visits.views[level] if level < len(visits.views) else 0
+    told = (growth.pages, links, growth.new, surfer, accumulate(surfer), ranks, accumulate(ranks))
+    columns: Iterator[list[Any]] = map(list, zip_longest(visits.views, visits.reached(), *told))
+    for level, (views, reached, *others) in zip(range(levels), columns, strict=False):
         fitted = {each.surfer: each.surfer.reached(each.q, level) for each in found.fits}
-        yield (
-            found.name, level, views, _share(views, visits.total),
-            reached[level] if level < len(reached) else None, *map(fitted.get, Surfer),
-            *(values[level] if level < len(values) else None for values in told),
-        )  # fmt: skip
+        share = _share(views or 0, visits.total)
+        yield found.name, level, views or 0, share, reached, *map(fitted.get, Surfer), *others
 
 
 def _moves(found: Result) -> Iterator[tuple[object, ...]]:
@@ -160,7 +146,7 @@ def _moves(found: Result) -> Iterator[tuple[object, ...]]:
 
 def _directories(found: Result) -> Iterator[tuple[object, ...]]:
     counts = found.site.directories()
-    pages, entries = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    pages, entries = (sum(count[place] for count in counts) for place in (0, 1))
     for depth, (seen, entered) in enumerate(counts):
         yield found.name, depth, seen, _share(seen, pages), entered, _share(entered, entries)
 

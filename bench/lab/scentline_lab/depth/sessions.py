@@ -1,10 +1,8 @@
-"""Finished sessions of a site, counted: levels, moves between them, and how sure a surfer's fit to them is.
-
-Baeza-Yates and Castillo 2004, section 3.
-"""
+"""Finished sessions of a site, counted, and how sure a surfer's fit is (Baeza-Yates and Castillo 2004, 3)."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,13 +14,10 @@ from scentline.models.papers.depth import Surfer, Visits
 
 
 class Session(NamedTuple):
-    """A finished session."""
+    """The level of each view of a finished session, its first page, and how many views the log lacks."""
 
-    #: The level of each view.
     levels: tuple[int, ...]
-    #: The page that it began with.
     start: str
-    #: The views that the log lacks.
     put_back: int
 
 
@@ -39,30 +34,13 @@ class Move(StrEnum):
 
 
 def move(before: int, after: int) -> Move:
-    """Return the move from one level to another.
-
-    From level 1 the start page is one level back: that move is "back", as "start" is from level 2 on.
-
-    >>> [str(move(3, level)) for level in (4, 3, 2, 1, 0, 6)]
-    ['next', 'stay', 'back', 'previous', 'start', 'forward']
-    """
-    if after == before + 1:
-        return Move.NEXT
-    if after == before:
-        return Move.STAY
-    if after > before:
-        return Move.FORWARD
-    if after == before - 1:
-        return Move.BACK
-    return Move.START if after == 0 else Move.PREVIOUS
+    """Return the move from one level to another; from level 1 to the start page it is "back"."""
+    near = {1: Move.NEXT, 0: Move.STAY, -1: Move.BACK}.get(after - before)
+    return near or (Move.FORWARD if after > before else Move.START if after == 0 else Move.PREVIOUS)
 
 
 def moves(levels: Sequence[int]) -> Iterator[tuple[int, Move]]:
-    """Yield each view of a session as its level and the move made from there; the last view's is "jump".
-
-    >>> [(level, str(made)) for level, made in moves([0, 1, 0])]
-    [(0, 'next'), (1, 'back'), (0, 'jump')]
-    """
+    """Yield the level of each view of a session and the move made from there; the last one is "jump"."""
     for before, after in pairwise(levels):
         yield before, move(before, after)
     yield levels[-1], Move.JUMP
@@ -71,18 +49,14 @@ def moves(levels: Sequence[int]) -> Iterator[tuple[int, Move]]:
 class Counted(Visits):
     """Counts of a site's sessions; they add up in any order."""
 
-    #: By the level from where they were made.
-    moves: list[dict[Move, int]] = msgspec.field(default_factory=list)
-    #: Sessions that began with the home page, and those of one view.
-    homes: int = 0
-    singles: int = 0
-    #: Views that the log lacks.
-    put_back: int = 0
-    #: For the interval of a fit (sum n^2, sum n d, sum d^2) over sessions of n views whose levels sum to d.
+    moves: list[dict[Move, int]] = msgspec.field(default_factory=list)  #: By level.
+    homes: int = 0  #: Sessions that began with the home page.
+    singles: int = 0  #: Sessions of one view.
+    put_back: int = 0  #: Views that the log lacks.
+    #: (sum n^2, sum n d, sum d^2) over sessions of n views whose levels sum to d.
     squares: tuple[int, int, int] = (0, 0, 0)
 
     def add(self, session: Session, home: bool) -> None:
-        """Count a session."""
         levels = session.levels
         while len(self.views) <= max(levels):
             self.views.append(0)
@@ -98,15 +72,11 @@ class Counted(Visits):
         self.singles += views == 1
         self.put_back += session.put_back
 
-    def made(self, move: Move, least: int) -> int:
-        """Return how often a move was made, from all levels but the first ``least``."""
-        return sum(counts.get(move, 0) for counts in self.moves[least:])
-
 
 #: The 95 % point of chi-squared with one degree of freedom.
 _CHI2 = 3.841
 _STEPS = 60
-#: The highest ratio looked at: at 1 a surfer would never come back.
+#: The highest ratio: at 1 a surfer would never come back.
 _MOST = 1 - 1e-6
 
 
@@ -123,11 +93,9 @@ class Fit(NamedTuple):
 def fit(visits: Counted, surfer: Surfer) -> Fit:
     """Return the fit of a surfer with its interval; raises ValueError without views.
 
-    That is the interval of the likelihood ratio, adjusted to views that come in sessions: -2 log of the ratio
-    is multiplied by H / J, where H is the information that independent views would have and J the sum of the
-    squared scores of the sessions (Chandler and Bate, Inference for clustered data using the independence
-    loglikelihood, Biometrika 2007). H / J counts as 1 at most, since views of one session can't tell more than
-    views of many.
+    The interval is that of the likelihood ratio, adjusted to sessions (Chandler and Bate, Inference for
+    clustered data using the independence loglikelihood, Biometrika 2007): -2 log of the ratio times H / J, the
+    information of independent views by the sum of the sessions' squared scores, at most 1.
     """
     found = depth.fit(visits, surfer)
     low, high = map(surfer.probability, _interval(visits, surfer.trials, surfer.ratio(found.q)))
@@ -135,17 +103,16 @@ def fit(visits: Counted, surfer: Surfer) -> Fit:
 
 
 def best(visits: Counted) -> Fit:
-    """Return the fit of least error.
-
-    The levels can't tell A from B. What does is how users return from level 2 and below: more steps back than
-    returns to the start page and exits speak for A.
-    """
-    stepped = visits.made(Move.BACK, 2) > visits.made(Move.START, 2) + visits.made(Move.JUMP, 2)
+    """Return the fit of least error; A where from level 2 on more moves are "back" than "start" and "jump"."""
+    made = Counter[Move]()
+    for counts in visits.moves[2:]:
+        made.update(counts)
+    stepped = made[Move.BACK] > made[Move.START] + made[Move.JUMP]
     return fit(visits, depth.best(visits, Surfer.A if stepped else Surfer.B).surfer)
 
 
 def _interval(visits: Counted, trials: int, ratio: float) -> tuple[float, float]:
-    """Return the bounds of the ratio, by halving; everything where one session is all there is."""
+    """Return the bounds of the ratio; everything for a single session."""
     views, levels = visits.total, visits.levels
     if visits.sessions < 2:
         return 0.0, _MOST
@@ -157,7 +124,15 @@ def _interval(visits: Counted, trials: int, ratio: float) -> tuple[float, float]
             lost += levels * math.log(ratio / other)
         return 2 * weight * lost <= _CHI2
 
-    return _bound(inside, ratio, 0.0) if levels else 0.0, _bound(inside, ratio, _MOST)
+    def bound(beyond: float) -> float:
+        """Return the end of the interval by halving."""
+        within = ratio
+        for _ in range(_STEPS):
+            middle = (within + beyond) / 2
+            within, beyond = (middle, beyond) if inside(middle) else (within, middle)
+        return within
+
+    return bound(0.0) if levels else 0.0, bound(_MOST)
 
 
 def _weight(visits: Counted, trials: int, ratio: float) -> float:
@@ -169,14 +144,3 @@ def _weight(visits: Counted, trials: int, ratio: float) -> float:
     squared = levels / ratio**2 - 2 * trials * mixed / (ratio * rest) + trials**2 * views / rest**2
     information = visits.levels / ratio**2 + trials * visits.total / rest**2
     return min(1.0, information / squared) if squared > 0 else 1.0
-
-
-def _bound(inside: Callable[[float], bool], within: float, beyond: float) -> float:
-    """Return where an interval ends, between a point within and one beyond."""
-    for _ in range(_STEPS):
-        middle = (within + beyond) / 2
-        if inside(middle):
-            within = middle
-        else:
-            beyond = middle
-    return within

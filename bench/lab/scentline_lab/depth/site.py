@@ -1,9 +1,9 @@
-"""The sites of a log, an archive or a graph: sessions of users, and pages fetched breadth-first."""
+"""The sites of logs, archives and graphs: users' sessions, and pages fetched breadth-first."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -22,12 +22,13 @@ from scentline_lab.simulation.virtual import Copies
 
 _Page = TypeVar("_Page", bound=Hashable)
 _Links = Callable[[_Page], Collection[_Page] | None]
-#: Sessions that may be open at a time; beyond them the one longest without an access is ended.
+_Copy = Callable[[_Page], bool]
+#: Sessions open at a time; beyond them the one longest without an access ends.
 OPEN: Final = 10_000
 
 
 class _Open:
-    """A session that goes on: its trail, and the number of each page viewed."""
+    """An open session: its trail, and the number of each page viewed."""
 
     def __init__(self, time: float, page: str, referrer: str | None) -> None:
         came_from = referrer if referrer and referrer != page else None
@@ -51,12 +52,9 @@ class _Open:
 
 
 class Sessions:
-    """Groups the accesses of a site into sessions, as Baeza-Yates and Castillo 2004, section 4, do.
-
-    A session (`models.papers.trail.Trail`) is what one visitor (user and agent) views with pauses of 30 minutes
-    at most. Until a referrer was seen, a log is taken to have none, and each view to follow the one before. A
-    duplicate counts as the page that it is like (section 5): visiting it is a move back, so the caller gives
-    all copies of a page one name. Memory is bounded: 10,000 open sessions of 500 views at most.
+    """Groups the accesses of a site into sessions (Baeza-Yates and Castillo 2004, section 4): the `Trail` of
+    one visitor (user and agent). Until a referrer is seen, each view follows the one before. The caller gives
+    all copies of a page one name: viewing a duplicate is a move back (section 5).
     """
 
     def __init__(self) -> None:
@@ -64,9 +62,8 @@ class Sessions:
         self._referrers = False
 
     def view(self, visitor: str, time: float, page: str, referrer: str | None) -> list[Session]:
-        """Add a page view, and return the sessions that have ended by then. ``time`` is in seconds; accesses
-        may come out of order by less than a pause. ``referrer`` is a page of the site,
-        `models.papers.trail.ELSEWHERE`, or None where none was sent.
+        """Add a view at ``time`` in seconds, out of order by less than a pause; return the ended sessions.
+        ``referrer`` is a page of the site, `ELSEWHERE`, or None where none was sent.
         """
         self._referrers = self._referrers or referrer is not None
         known, ended = self._open.pop(visitor, None), []
@@ -90,15 +87,11 @@ class Sessions:
 
 
 class Site:
-    """What is known of a site: its users' sessions, and how many of its links lead to new URLs."""
+    """A site's sessions, how many of its links lead to new URLs, and its PageRank by level once fetched."""
 
     def __init__(self, home: str) -> None:
-        self.visits = Counted()
-        self.growth = Growth()
-        #: The share of the site's PageRank on each level, where it was fetched whole.
-        self.ranks: list[float] = []
-        self._home = home
-        self._sessions = Sessions()
+        self.visits, self.growth, self.ranks = Counted(), Growth(), list[float]()
+        self._home, self._sessions = home, Sessions()
         #: Whether users enter the site by a page, of the pages seen.
         self._entered: dict[str, bool] = {}
 
@@ -114,19 +107,12 @@ class Site:
             self.visits.add(session, session.start == self._home)
             self._entered[session.start] = True
 
-    def fetch(
-        self, start: _Page, links: _Links[_Page], copy: Callable[[_Page], bool] = lambda _: False
-    ) -> None:
-        """Fetch the site breadth-first (`breadth_first`)."""
+    def fetch(self, start: _Page, links: _Links[_Page], copy: _Copy[_Page] = lambda _: False) -> None:
         self.growth, levels = breadth_first(start, links, copy)
         self.ranks = ranks_by_level(levels, links)
 
     def directories(self) -> list[tuple[int, int]]:
-        """Return the distinct pages, and the entry pages among them, by the number of their directories.
-
-        Baeza-Yates and Castillo 2004, section 5, "considering only the directory structure". A page is known by
-        host and path; "/a.html" lies in no directory, "/a/" and "/a/b.html" in one.
-        """
+        """Return the pages, and entry pages among them, by their number of directories (section 5)."""
         found, entries = Counter[int](), Counter[int]()
         for page, entered in self._entered.items():
             depth = page.partition("?")[0].count("/") - 1
@@ -137,9 +123,8 @@ class Site:
     def advice(self, share: float = 0.9) -> Advice:
         """Return the depth that keeps a share of the page views, from 0 up to below 1, and why.
 
-        From 100 sessions on it is the depth that kept it so far. With fewer, it is what new URLs against seen
-        ones say (`Growth`); before a page was fetched, the depth of the surfer that fits best, with the highest
-        q that the sessions allow for.
+        It follows from 100 sessions or more, else from the links of fetched pages (`Growth`), else from the
+        best-fitting surfer with the highest q that the sessions allow for.
         """
         visits, growth = self.visits, self.growth
         if visits.sessions >= ENOUGH:
@@ -154,9 +139,7 @@ class Site:
 
 
 class Result:
-    """A site's figures; None where there are neither sessions nor links: the fits of the three surfers and the
-    best of them, the depth that keeps the share of the views, and that of a surfer who follows links at random.
-    """
+    """A site's figures: surfers' fits, and depths that keep ``share`` of the views, None if unknown."""
 
     def __init__(self, name: str, site: Site, share: float) -> None:
         self.name, self.site, self.share, self.advice = name, site, share, site.advice(share)
@@ -167,21 +150,11 @@ class Result:
         self.depth_links = growth.depth(share) if growth.pages else None
 
 
-class Place(NamedTuple):
-    """A page of a site."""
-
-    site: str
-    page: str
-
-
 class Sites:
-    """The sites by name, the original of each page that is a copy, and counts of what was passed over.
+    """The sites by name, and counts of what was passed over.
 
-    A site is a host without "www.", or one given host with all beneath it; its pages are known by host and
-    path, so that http, https and "www." make no difference.
-
-    >>> Sites(None).place("https://www.example.org/a")
-    Place(site='example.org', page='example.org/a')
+    A site is a host without "www.", or with ``only`` that host with all beneath it. A page is its URL without
+    scheme and "www.".
     """
 
     def __init__(self, only: str | None) -> None:
@@ -195,58 +168,48 @@ class Sites:
             self.known[name] = Site(home=f"{name}/")
         return self.known[name]
 
-    def place(self, url: str) -> Place | None:
-        """Return the page that a canonical URL stands for; None where it is of no site that is looked at."""
-        page = url.partition("://")[2].removeprefix("www.")
-        found = host(url).removeprefix("www.")
+    def _place(self, url: str) -> tuple[str, str]:
+        """Return the site and page of a canonical URL; the site is empty where another is looked at."""
+        page, name = url.partition("://")[2].removeprefix("www."), host(url).removeprefix("www.")
         if self._only is None:
-            return Place(found, page)
-        beneath = found == self._only or found.endswith(f".{self._only}")
-        return Place(self._only, page) if beneath else None
+            return name, page
+        return self._only if name == self._only or name.endswith(f".{self._only}") else "", page
 
     def _inside(self, site: str, urls: Iterable[str]) -> list[str]:
         """Return the distinct pages of a site among URLs, in their order."""
-        places = map(self.place, urls)
-        return list(dict.fromkeys(each.page for each in places if each is not None and each.site == site))
-
-    def _referrer(self, url: str | None, site: str) -> str | None:
-        """Return the page of the site that a referrer names, `ELSEWHERE` for another site's."""
-        if url is None:
-            return None
-        place = self.place(url)
-        return ELSEWHERE if place is None or place.site != site or unbrowsed(url) else place.page
+        return list(dict.fromkeys(page for name, page in map(self._place, urls) if name == site))
 
     def read_log(self, source: str, reader: LogReader) -> None:
         """Read a log to its end; raises what `LogReader.read` raises."""
-
-        def original(page: str) -> str:
-            return self._originals.get(page, page)
-
         for access in reader.read(source):
-            place = self.place(access.url)
-            reason = unbrowsed(access.url) if place is not None else "another site"
-            if reason or place is None:
+            name, page = self._place(access.url)
+            if reason := unbrowsed(access.url) if name else "another site":
                 self.passed[reason] += 1
                 continue
-            referrer, visitor = self._referrer(access.referrer, place.site), f"{access.user} {reader.agent}"
-            seen = None if referrer is None else original(referrer)
-            self.site(place.site).view(visitor, access.time, original(place.page), seen)
+            referrer = access.referrer
+            if referrer is not None:
+                site, before = self._place(referrer)
+                referrer = ELSEWHERE if site != name or unbrowsed(referrer) else self._original(before)
+            visitor = f"{access.user} {reader.agent}"
+            self.site(name).view(visitor, access.time, self._original(page), referrer)
+
+    def _original(self, page: str) -> str:
+        return self._originals.get(page, page)
 
     def fetch_archives(self, archives: Iterable[Path], settings: Settings, progress: Progress) -> None:
         """Fetch each site of the archives, and note copies. Raises `ArchiveError`, and OSError."""
-        least = settings.judge.least_words
 
-        def read(page: Page) -> tuple[Place, list[str], bytes | None] | None:
-            place = self.place(page.url)
-            if place is None:
+        def read(page: Page) -> tuple[str, str, list[str], bytes | None] | None:
+            name, known = self._place(page.url)
+            if not name:
                 return None
-            inside = self._inside(place.site, (link.url for link in page.links))
-            return place, inside, sketch(f"{page.title} {page.text}", least)
+            inside = self._inside(name, (link.url for link in page.links))
+            return name, known, inside, sketch(f"{page.title} {page.text}", settings.judge.least_words)
 
         sketches: dict[str, bytes | None] = {}
         links: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
-        for place, inside, found in each_page(archives, read, settings, 1, progress):
-            links[place.site][place.page], sketches[place.page] = inside, found
+        for name, page, inside, found in each_page(archives, read, settings, 1, progress):
+            links[name][page], sketches[page] = inside, found
         for name, pages in links.items():
             copies = Copies(settings.judge.likeness)
 
@@ -267,19 +230,19 @@ class Sites:
             self.site(path.name.partition(".")[0]).fetch(most, lambda page: targets.get(page, []))
         links: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
         for number, url in graph.urls.items():
-            if (place := self.place(url)) is not None:
-                urls = (graph.urls[target] for target in targets[number])
-                links[place.site][place.page] = self._inside(place.site, urls)
+            name, page = self._place(url)
+            links[name][page] = self._inside(name, (graph.urls[target] for target in targets[number]))
+        links.pop("", None)
         for name, pages in links.items():
             self.site(name).fetch(home(name, pages), pages.get)
 
 
 def breadth_first(
-    start: _Page, links: _Links[_Page], copy: Callable[[_Page], bool] = lambda _: False
+    start: _Page, links: _Links[_Page], copy: _Copy[_Page] = lambda _: False
 ) -> tuple[Growth, dict[_Page, int]]:
-    """Fetch all that can be reached from the start page; return what its links led to, and each page's level.
-    ``links`` has the distinct targets of a page within the site, None where there is no page; ``copy`` tells of
-    each page in turn whether it is like one before. The link to what is no page, or a copy, led back.
+    """Fetch all that can be reached; return what the links led to, and each page's level.
+
+    ``links`` returns a page's distinct targets, None for no page; a link to no page or a ``copy`` leads back.
     """
     growth, levels, seen = Growth(), dict[_Page, int](), {start: 0}
     waiting = deque([start])
@@ -298,10 +261,7 @@ def breadth_first(
 
 
 def ranks_by_level(levels: Mapping[_Page, int], links: _Links[_Page]) -> list[float]:
-    """Return the share of the site's PageRank that the pages of each level have. Baeza-Yates and Castillo 2004,
-    section 5, ask how much of it the first levels capture. Theirs is that of a sample of the web, this one that
-    of the pages fetched by the links between them.
-    """
+    """Return each level's share of the PageRank of the fetched pages (Baeza-Yates and Castillo 2004, 5)."""
     if not levels:
         return []
     ranks = pagerank(Graph.of_links({page: links(page) or () for page in levels}).matrix)
@@ -309,6 +269,6 @@ def ranks_by_level(levels: Mapping[_Page, int], links: _Links[_Page]) -> list[fl
 
 
 def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
-    """Return the page that a crawl of a site starts from: its root, else the page with the most links."""
+    """Return a site's root, else the page with the most links."""
     root = f"{site}/"
     return root if root in pages else max(pages, key=lambda page: (len(pages[page]), page))

@@ -21,79 +21,60 @@ from scentline_lab.order.reading import Curve, Graph, Ints, Web, read_web
 
 
 def crawl_and_stop(visited: Curve, points: Ints) -> Curve:
-    """Return P_CS after each number of pages of ``points`` (Cho 1998, section 3): M / K, shape as ``points``.
-    ``visited`` has I(P) of all T pages of the web in the order of the crawl. M of the first K are hot: as
-    important as the K-th most important page of all, or more. An ideal crawler has 1 everywhere.
+    """Return P_CS after the first K pages for each K of ``points``; ``visited`` has I(P) in crawl order.
+
+    It is M / K: M of them are at least as important as the K-th most important page (Cho 1998, section 3).
     """
     bars = -np.sort(-visited)[points - 1]
     return np.array([(visited[:k] >= bar).sum() / k for k, bar in zip(points, bars, strict=True)])
 
 
 def random_crawl_and_stop(visited: Curve, points: Ints) -> Curve:
-    """Return a random crawler's expected P_CS, the share of hot pages: K/T where none are equally important."""
+    """Return a random crawler's expected P_CS, the share of hot pages."""
     ranked = np.sort(visited)
     bars = ranked[len(ranked) - points]
     return np.asarray((len(ranked) - np.searchsorted(ranked, bars)) / len(ranked), np.float64)
 
 
 def crawl_and_stop_with_threshold(visited: Curve, threshold: float, points: Ints) -> Curve:
-    """Return P_ST after each number of pages: the share of the hot pages that was visited (section 3). Hot are
-    those with I(P) >= ``threshold``, of which there is one. A random crawler, with or without coming back to
-    pages, is expected to have K/T.
-    """
+    """Return P_ST at each point: the visited share of the pages with I(P) >= ``threshold`` (section 3)."""
     hot = np.cumsum(visited >= threshold)
     return np.asarray(hot[points - 1] / hot[-1], np.float64)
 
 
-def ideal_with_threshold(hot: int, points: Ints) -> Curve:
-    """Return the P_ST of a crawler that visits the ``hot`` hot pages first: K/H, then 1."""
-    return np.minimum(1.0, points / hot)
+def limited_buffer(
+    kept: Curve, importance: Curve, threshold: float | None = None
+) -> tuple[float, float, float]:
+    """Return P_BC, the hot share (section 3), of the B pages kept, the B most important, and B random pages.
 
-
-def limited_buffer(kept: Curve, importance: Curve, threshold: float | None = None) -> float:
-    """Return P_BC, the share of the B pages kept that are hot (section 3). ``kept`` has I(P) of the pages in
-    the buffer, ``importance`` that of all pages. Hot are those as important as the B-th most important page or,
-    with ``threshold``, those with I(P) >= ``threshold``.
+    Hot pages have an I(P) of ``threshold`` or more, without it that of the B-th most important page.
     """
-    return float((kept >= _bar(importance, len(kept), threshold)).mean())
-
-
-def random_limited_buffer(importance: Curve, size: int, threshold: float | None = None) -> float:
-    """Return the P_BC that is expected of a buffer of pages drawn by chance: the share of hot pages."""
-    return float((importance >= _bar(importance, size, threshold)).mean())
-
-
-def ideal_limited_buffer(importance: Curve, size: int, threshold: float | None = None) -> float:
-    """Return the P_BC of a crawler that keeps the most important pages: 1, or H/B where fewer are hot."""
-    return min(1.0, float((importance >= _bar(importance, size, threshold)).sum()) / size)
-
-
-def _bar(importance: Curve, size: int, threshold: float | None) -> float:
-    return float(np.sort(importance)[-size]) if threshold is None else threshold
+    bar = float(np.sort(importance)[-len(kept)]) if threshold is None else threshold
+    hot = int((importance >= bar).sum())
+    return float((kept >= bar).mean()), min(1.0, hot / len(kept)), hot / len(importance)
 
 
 def mean_depths(graph: Graph, order: Ints, counts: Sequence[int]) -> list[float]:
-    """Return the mean depth, in links from the start, of the first of ``order``, for each of ``counts``."""
+    """Return the mean depth, in links from the start, of the first pages of ``order`` for each count."""
     crawled, parents = breadth_first_order(graph.matrix, int(order[0]))
     depths = np.zeros(len(graph), np.int64)
-    for page in crawled[1:].tolist():  # each after the page that it is found on
+    for page in crawled[1:].tolist():
         depths[page] = depths[parents[page]] + 1
     return [float(depths[order[:n]].mean()) for n in counts]
 
 
-#: A file, a page to start from, and a prefix, for `read_web`; the least values of hot pages by importance.
-Where: TypeAlias = tuple[Path, str | None, str | None]
+#: The least I(P) of hot pages, by importance metric.
 Thresholds: TypeAlias = Mapping[str, Sequence[float]]
 #: Points of a curve.
 _POINTS = 200
-#: Shares of the web at which figures are given.
+#: Shares of the web in the tables.
 TOLD = (0.05, 0.1, 0.2, 0.4, 0.6)
 #: Backlinks of a hot page by the combined metric of the paper's Graphs 9 and 10.
 HOT_LINKS = 5
 
 
 class Hot(NamedTuple):
-    """A definition of hot pages: I(P) >= ``threshold``; ``pages`` are hot, H."""
+    """The H ``pages`` with I(P) >= ``threshold``."""
 
     importance: str
     threshold: float
@@ -130,7 +111,7 @@ class Panel(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """The crawls of a web, what buffers hold after those without a topic, and who is hot by each importance."""
+    """The crawls of a web, and the content of buffers after those without a topic."""
 
     web: Web
     crawled: Mapping[Job, Ints]
@@ -144,7 +125,7 @@ class Results:
 
     @cached_property
     def points(self) -> Ints:
-        """The numbers of pages of the points of a curve, ascending and distinct."""
+        """Numbers of crawled pages, ascending and distinct."""
         return np.unique(np.maximum(1, np.arange(1, _POINTS + 1) * len(self.web) // _POINTS))
 
     @property
@@ -153,26 +134,23 @@ class Results:
 
     @cached_property
     def hot(self) -> list[Hot]:
-        """The definitions of hot pages that some page meets."""
-        found = [
-            Hot(importance, threshold, int((self.web.importance[importance] >= threshold).sum()))
+        return [
+            Hot(importance, threshold, pages)
             for importance, thresholds in self.thresholds.items()
             for threshold in sorted(thresholds)
+            if (pages := int((self.web.importance[importance] >= threshold).sum()))
         ]
-        return [hot for hot in found if hot.pages]
 
     def with_threshold(self, hot: Hot) -> dict[str, Curve]:
-        """Return P_ST by ordering, with the ideal and the random crawler's."""
         return self._with_threshold(self.web.importance[hot.importance] >= hot.threshold, self.orders)
 
     def _with_threshold(self, hot: npt.NDArray[np.bool_], orders: Mapping[str, Ints]) -> dict[str, Curve]:
-        found = {By.IDEAL.value: ideal_with_threshold(int(hot.sum()), self.points)}
+        found = {By.IDEAL.value: np.minimum(1.0, self.points / int(hot.sum()))}
         for name, order in orders.items():
             found[name] = crawl_and_stop_with_threshold(hot[order].astype(np.float64), 1, self.points)
         return found | {By.RANDOM: self.shares}
 
     def stop(self, importance: str) -> dict[str, Curve]:
-        """Return P_CS by ordering, with the random crawler's; the ideal is 1."""
         values = self.web.importance[importance]
         found = {name: crawl_and_stop(values[order], self.points) for name, order in self.orders.items()}
         return found | {By.RANDOM: random_crawl_and_stop(values, self.points)}
@@ -184,26 +162,24 @@ class Results:
                 yield Figure(hot, ordering, at, float(np.mean(curve)))
 
     def buffers(self) -> Iterator[BufferFigure]:
-        """Yield P_BC of every ordering, importance and size, with the ideal and the random crawler's."""
         for importance, values in self.web.importance.items():
             found = [kept for kept in self.kept if kept.importance == importance]
             for threshold in (None, *(hot.threshold for hot in self.hot if hot.importance == importance)):
-                for kept in found:
-                    performance = limited_buffer(values[kept.pages], values, threshold)
-                    yield BufferFigure(importance, threshold, kept.ordering, kept.size, performance)
-                for size in dict.fromkeys(kept.size for kept in found):
-                    for by, expected in ((By.IDEAL, ideal_limited_buffer), (By.RANDOM, random_limited_buffer)):
-                        yield BufferFigure(importance, threshold, by, size, expected(values, size, threshold))
+                bounds = {}
+                for _, ordering, size, pages in found:
+                    performance, *bounds[size] = limited_buffer(values[pages], values, threshold)
+                    yield BufferFigure(importance, threshold, ordering, size, performance)
+                for size, pair in bounds.items():
+                    for by, bound in zip((By.IDEAL, By.RANDOM), pair, strict=True):
+                        yield BufferFigure(importance, threshold, by, size, bound)
 
     def depths(self) -> Iterator[tuple[str, float, float]]:
-        """Yield each ordering's mean depth up to each share of `TOLD`."""
         counts = [max(1, int(share * len(self.web))) for share in TOLD]
         for ordering, order in self.orders.items():
             for share, depth in zip(TOLD, mean_depths(self.web.graph, order, counts), strict=True):
                 yield ordering, share, depth
 
     def topic(self, topic: str) -> Iterator[Panel]:
-        """Yield the graphs of a topic that there are hot pages for."""
         hot = np.array([is_hot(self.web.fetch(page), topic) for page in range(len(self.web))])
         linked = hot & (self.web.graph.backlinks >= HOT_LINKS)
         for name, title, which, crawler in (
@@ -216,7 +192,6 @@ class Results:
                 yield Panel(name, title, int(which.sum()), self._with_threshold(which, orders))
 
     def rows(self, curves: Mapping[str, Curve]) -> Iterator[tuple[str, int, float, float]]:
-        """Yield the points of curves as rows: ordering, pages, their share, and the value there."""
         for ordering, curve in curves.items():
             for pages, value in zip(self.points.tolist(), curve.tolist(), strict=True):
                 yield ordering, pages, pages / len(self.web), value
@@ -230,9 +205,14 @@ _FILES = (
 
 
 def show(
-    settings: Settings, where: Where, out: Path | None, topics: Sequence[str], hot: Thresholds, processes: int
+    settings: Settings,
+    where: tuple[Path, str | None, str | None],
+    out: Path | None,
+    topics: Sequence[str],
+    hot: Thresholds,
+    processes: int,
 ) -> None:
-    """Compare orderings of a web (`read_web`), write everything into ``out`` where there is one, and print."""
+    """Compare orderings of the web that `read_web` reads ``where``, write into ``out`` if given, and print."""
     found = tuple(dict.fromkeys(map(_word, topics)))
     check_files("", where[:1])
     output = Output(out, "order", _FILES).prepare()
@@ -246,7 +226,7 @@ def show(
         _write(output, results)
         draw_results(output, results)
         if found:
-            _write_topics(output, results, {topic: list(results.topic(topic)) for topic in found})
+            _write_topics(output, results, found)
         bars.advance()
     cut.end(f"Interrupted: {out} has the orders of the crawls that finished." if out else "Interrupted.")
     typer.echo(f"{len(web):,} pages, {len(web.graph.targets):,} links, from {web.name(web.start)[:200]!a}\n")
@@ -281,7 +261,6 @@ def _compare(
 
 
 def _write(output: Output, results: Results) -> None:
-    """Write the tables of the crawls without a topic."""
     hot, curve, write = ("importance", "threshold", "hot"), _CURVE, partial(output.write, form=".6g")
     figures = ((*found, by, *at, area) for found, by, at, area in results.figures())
     write("figures", (*hot, "ordering", *(f"p_st_{share}" for share in TOLD), "area"), figures)
@@ -293,7 +272,8 @@ def _write(output: Output, results: Results) -> None:
     write("depth", ("ordering", "share", "depth"), results.depths())
 
 
-def _write_topics(output: Output, results: Results, panels: Mapping[str, Sequence[Panel]]) -> None:
+def _write_topics(output: Output, results: Results, topics: Sequence[str]) -> None:
+    panels = {topic: list(results.topic(topic)) for topic in topics}
     each = ((topic, panel) for topic, found in panels.items() for panel in found)
     rows = ((topic, panel.name, panel.hot, *row) for topic, panel in each for row in results.rows(panel.curves))
     output.write("topics", ("topic", "graph", "hot", *_CURVE, "performance"), rows, form=".6g")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import chain
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -20,10 +21,7 @@ _SLACK = 256
 
 
 class Estimate(Protocol[K]):
-    """I'(P), an importance as far as the crawled pages tell it (Cho 1998, section 2); each is crawled once.
-
-    ``crawled`` returns the pages whose value changed, ``sweep`` whether any may have.
-    """
+    """I'(P), Cho 1998, section 2; ``crawled`` returns the changed pages, ``sweep`` whether any may have."""
 
     def crawled(self, found: Crawled[K]) -> Iterable[K]: ...
     def sweep(self) -> bool: ...
@@ -31,15 +29,11 @@ class Estimate(Protocol[K]):
 
 
 class Frontier(Generic[K]):
-    """url_queue and hot_queue, both kept in the order of ``estimate`` (Cho 1998, Figures 1, 2 and 4). All hot
-    pages come before all others. Without an estimate both are first in, first out, which is breadth-first.
-    Equal values go by order of discovery.
-    """
+    """hot_queue and then url_queue (Cho 1998, Figures 1, 2 and 4): by ``estimate``, then by discovery."""
 
     def __init__(self, estimate: Estimate[K] | None = None) -> None:
         self._estimate = estimate
-        # By page: whether it is not hot, its negated value, its place, which is unique, and the page. A changed
-        # value makes a new item; the old one stays in the heap until it comes up.
+        # By page: cold, negated value, unique place, page. An item that a newer one replaced stays in the heap.
         self._live: dict[K, tuple[bool, float, int, K]] = {}
         self._heap: list[tuple[bool, float, int, K]] = []
         self._found = 0
@@ -49,7 +43,7 @@ class Frontier(Generic[K]):
         self._found += 1
 
     def crawled(self, found: Crawled[K]) -> None:
-        """Give a crawled page to the estimate, and put the queues in order: reorder_queue of Figure 2."""
+        """Update the estimate and the order of the queues: reorder_queue of Figure 2."""
         if self._estimate is None:
             return
         for page in self._estimate.crawled(found):
@@ -62,12 +56,11 @@ class Frontier(Generic[K]):
             self._rebuild()
 
     def next(self) -> K | None:
-        """Take out and return the best hot candidate, the best of the others where there is none: dequeue2."""
+        """Remove and return the first page: dequeue2."""
         while self._heap:
-            item = heappop(self._heap)
-            if self._live.get(item[3]) is item:
-                del self._live[item[3]]
-                return item[3]
+            if self._live.get(page := (item := heappop(self._heap))[3]) is item:
+                del self._live[page]
+                return page
         return None
 
     def _put(self, cold: bool, place: int, page: K) -> None:
@@ -92,10 +85,9 @@ def is_hot(found: Crawled[K], word: str) -> bool:
 
 
 class Heat(Generic[K]):
-    """Says which links of a page lead to the hot queue: those that have the word in their anchor or anywhere in
-    their canonical URL (Cho 1998, Figure 4). With ``near`` those within three links of a hot page too (Figure
-    5): the page that a URL is found on is hot, or a hot page, crawled by then, links to that one. No other page
-    links to it yet.
+    """The links that lead to the hot queue: those with the word in their anchor or URL (Cho 1998, Figure 4).
+
+    With ``near``, also all links of a hot page and of the pages that a crawled hot page links to (Figure 5).
     """
 
     def __init__(self, word: str, url: Callable[[K], str], *, near: bool = False) -> None:
@@ -103,7 +95,7 @@ class Heat(Generic[K]):
         self._beside: set[K] = set()
 
     def leads(self, found: Crawled[K]) -> Sequence[bool]:
-        """Learn of a crawled page; return of each of its targets whether it looks hot."""
+        """Return whether each target of a crawled page looks hot."""
         if self._near:
             hot = is_hot(found, self._word)
             self._beside.update(found.targets if hot else ())
@@ -116,10 +108,7 @@ class Heat(Generic[K]):
 def crawl(
     start: K, fetch: Callable[[K], Crawled[K]], frontier: Frontier[K], heat: Heat[K] | None = None
 ) -> Iterator[K]:
-    """Yield the pages in the order in which they are crawled, from ``start`` (Cho 1998, Figure 1). With
-    ``heat`` it is the similarity-based crawler of Figure 4 or 5. Their loops end when either queue is empty,
-    which they mean of both.
-    """
+    """Yield the pages as they are crawled from ``start`` (Cho 1998, Figure 1; with ``heat`` 4 or 5)."""
     known = {start}
     frontier.add(start)
     while (page := frontier.next()) is not None:
@@ -134,9 +123,7 @@ def crawl(
 
 
 def limited_buffers(pages: Iterable[Crawled[K]], sizes: Sequence[int], estimate: Estimate[K]) -> list[list[K]]:
-    """Return what buffers of some sizes hold after ``pages``: of one page too many, that of the lowest value is
-    evicted, of equal ones the last (Cho 1998, section 3). Evicted pages are not visited again.
-    """
+    """Return the pages that buffers keep; the lowest value is evicted, of equal ones the last (section 3)."""
     heaps: list[list[tuple[float, int, K]]] = [[] for _ in sizes]
     for number, found in enumerate(pages):
         estimate.crawled(found)
@@ -156,7 +143,7 @@ def limited_buffers(pages: Iterable[Crawled[K]], sizes: Sequence[int], estimate:
 
 
 class Backlinks(Generic[K]):
-    """IB'(P), the number of crawled pages that link to P (Cho 1998, section 2, 2), always exact."""
+    """IB'(P), the number of crawled pages that link to P (Cho 1998, section 2, 2)."""
 
     def __init__(self) -> None:
         self._counts = Counter[K]()
@@ -214,11 +201,11 @@ def run(web: Web, jobs: Sequence[Job], processes: int, progress: Progress) -> It
         frontier = Frontier(_ESTIMATES.get(job.ordering, lambda: None)())
         return job, np.fromiter(crawl(web.start, web.fetch, frontier, heat), np.int64)
 
-    yield from spread(crawled, jobs, processes, progress, "crawl")
+    return spread(crawled, jobs, processes, progress, "crawl")
 
 
 def buffers(web: Web, orders: Mapping[str, Ints], processes: int, progress: Progress) -> list[Kept]:
-    """Return what limited buffers hold after each of some crawls, by ordering."""
+    """Return the content of limited buffers after each crawl of ``orders``."""
     sizes = sorted({max(1, round(share * len(web))) for share in SHARES})
 
     def kept(job: tuple[str, str]) -> list[Kept]:
@@ -232,12 +219,8 @@ def buffers(web: Web, orders: Mapping[str, Ints], processes: int, progress: Prog
     return sorted(found, key=lambda each: each[:3])  # whatever was done first
 
 
-def swept_rank() -> Rank[int]:
-    """Return the rank with the schedule of its sweeps: often at first, then at each growth by a fiftieth."""
-    return Rank[int](every=10, growth=0.02, tolerance=1e-4)
-
-
-#: The estimate that each ordering but breadth-first goes by.
-_ESTIMATES: Mapping[str, Callable[[], Estimate[int]]] = {By.BACKLINK: Backlinks[int], By.PAGERANK: swept_rank}
-#: The one that decides which page a buffer evicts, for each importance.
-EVICTED_BY: Mapping[str, Callable[[], Estimate[int]]] = {IB: Backlinks[int], IR: swept_rank}
+# Sweeps: often at first, then at each growth by a fiftieth.
+_swept_rank = partial(Rank[int], every=10, growth=0.02, tolerance=1e-4)
+_ESTIMATES: Mapping[str, Callable[[], Estimate[int]]] = {By.BACKLINK: Backlinks[int], By.PAGERANK: _swept_rank}
+#: The estimate that decides which page a buffer evicts, for each importance.
+EVICTED_BY: Mapping[str, Callable[[], Estimate[int]]] = {IB: Backlinks[int], IR: _swept_rank}

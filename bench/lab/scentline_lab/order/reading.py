@@ -25,7 +25,7 @@ from scentline_lab.reading import GraphError, each_page, read_graph
 K = TypeVar("K", bound=Hashable)
 Ints = npt.NDArray[np.int64]
 Curve = npt.NDArray[np.float64]
-#: The importance metrics that are worked out of links alone.
+#: The importance metrics.
 IB, IR = "backlinks", "PageRank"
 #: Distinct words that are counted of a page.
 MAX_WORDS = 5000
@@ -35,22 +35,14 @@ _STARTS = 16
 
 @dataclass(frozen=True)
 class Graph:
-    """Pages 0 .. n - 1 and the links between them, each once and none to oneself.
+    """Pages 0 .. n - 1 by their URLs or numbers, and the links between them, each once and none to oneself."""
 
-    ``names`` are the pages' URLs, empty where only numbers are known.
-
-    >>> graph = Graph.of_edges(np.array([0, 0, 0, 1, 2]), np.array([1, 1, 0, 2, 0]), 4)
-    >>> graph.links(0), len(graph), graph.backlinks.tolist(), graph.reachable(1).tolist()
-    ([1], 4, [1, 1, 1, 0], [0, 1, 2])
-    """
-
-    #: A 1 in row i, column j where page i links to page j.
-    matrix: csr_array
+    matrix: csr_array  #: A 1 in row i, column j where page i links to page j.
     names: tuple[str, ...] = ()
 
     @classmethod
     def of_edges(cls, sources: Ints, targets: Ints, pages: int, names: tuple[str, ...] = ()) -> "Graph":
-        """Return the graph of ``pages`` pages; repeated links and those to oneself are left out."""
+        """Return the graph of ``pages`` pages without repeated links and those to oneself."""
         other = sources != targets
         ones = np.ones(int(other.sum()))
         found = csr_array((ones, (sources[other], targets[other])), shape=(pages, pages))
@@ -71,15 +63,11 @@ class Graph:
 
     @property
     def targets(self) -> Ints:
-        """The pages that each page links to, one page after the other."""
+        """The targets of all links, page by page."""
         return np.asarray(self.matrix.indices)
 
     def links(self, page: int) -> list[int]:
         return [*map(int, self.targets[slice(*self.matrix.indptr[page : page + 2])])]
-
-    @cached_property
-    def forward_links(self) -> Ints:
-        return np.asarray(np.diff(self.matrix.indptr), np.int64)
 
     @cached_property
     def backlinks(self) -> Ints:
@@ -91,13 +79,12 @@ class Graph:
         return np.sort(found).astype(np.int64)
 
     def within(self, pages: Ints) -> "Graph":
-        """Return the graph of some pages, in ascending order, and the links between them."""
         names = tuple(self.names[page] for page in pages.tolist()) if self.names else ()
         return Graph(self.matrix[pages][:, pages], names)
 
 
 class Text(NamedTuple):
-    """What a page says: title, words of its text with their numbers, and ``anchors`` by the URL linked to."""
+    """A page's title, words of its text with their counts, and ``anchors`` by target URL."""
 
     title: tuple[str, ...]
     words: Mapping[str, int]
@@ -133,7 +120,7 @@ class Web:
 
     @cached_property
     def importance(self) -> Mapping[str, Curve]:
-        """The importance of every page, by the name of the metric."""
+        """The importance of every page by metric."""
         return {IB: self.graph.backlinks.astype(np.float64), IR: pagerank(self.graph.matrix)}
 
 
@@ -153,7 +140,6 @@ def read_archive(path: Path, settings: Settings, processes: int, progress: Progr
 
 
 def _read_links(path: Path) -> Graph:
-    """Read a file of links; the pages are those that some link concerns, by URL where the file has them."""
     found = read_graph(path)
     numbers, pages = np.unique(found.links, return_inverse=True)
     sources, targets = pages.reshape(found.links.shape).T
@@ -164,15 +150,12 @@ def _read_links(path: Path) -> Graph:
 def read_web(
     path: Path, start: str | None, within: str | None, settings: Settings, processes: int, progress: Progress
 ) -> Web:
-    """Read a file of links or an archive, and leave out what can't be reached (Cho 1998, section 6).
+    """Read the pages beginning with ``within`` that can be reached from ``start`` (Cho 1998, section 6).
 
-    The web is the pages whose URL begins with ``within`` that can be reached from ``start``, a URL or, in a
-    file of numbers, a number; None leaves the choice to the file. Raises `GraphError` or
-    `ArchiveError` for what is neither, or has no such part.
+    Raises `GraphError` or `ArchiveError` for a file that is neither links nor an archive, or has no such part.
     """
     with LogFile(str(path)) as file:
-        first = next(iter(file), (0, b""))[1]
-    archived = first.startswith(b"WARC/")
+        archived = next(iter(file), (0, b""))[1].startswith(b"WARC/")
     web = read_archive(path, settings, processes, progress) if archived else Web(_read_links(path))
     if within is not None:
         pages = [page for page, name in enumerate(web.graph.names) if name.startswith(within)]
@@ -188,10 +171,8 @@ def read_web(
 
 
 def _best_start(graph: Graph) -> int:
-    """Return the page that most can be reached from, among those that may be a home page; the most linked."""
+    """Return the candidate that reaches most pages, of equal ones the most linked."""
     lengths = np.array([len(name) for name in graph.names])
-    ranked = (-graph.backlinks, -graph.forward_links, lengths)
-    candidates: set[int] = {
-        page for counts in ranked for page in np.argsort(counts, kind="stable")[:_STARTS].tolist()
-    }
-    return max(sorted(candidates), key=lambda page: (len(graph.reachable(page)), graph.backlinks[page]))
+    ranked = (-graph.backlinks, -np.diff(graph.matrix.indptr), lengths)
+    found: set[int] = {page for key in ranked for page in np.argsort(key, kind="stable")[:_STARTS].tolist()}
+    return max(sorted(found), key=lambda page: (len(graph.reachable(page)), graph.backlinks[page]))
