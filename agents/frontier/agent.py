@@ -135,7 +135,9 @@ class FrontierAgent(Handler[FrontierRow]):
         """Choose once; return the seconds until the next choice, should nothing change before."""
         ordered = [shard.partition for shard in self.core.choose(now)]
         for partition in ordered:
-            await self.inbox.commit(self.inbox.shards[partition])
+            # A partition may be revoked while another commits; its new owner orders anew.
+            if shard := self.inbox.shards.get(partition):
+                await self.inbox.commit(shard)
         return self.core.rest(now, ordered=bool(ordered))
 
     def expect(self, order: FetchOrder) -> None:

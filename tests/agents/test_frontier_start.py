@@ -1,6 +1,7 @@
 """What a frontier starts with, all of it in the end; and what it does as it is steered."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Awaitable, Iterable
 
 import msgspec
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.msgpack import encode as pack
 
+from scentline.agents.frontier.agent import FrontierShard
 from scentline.models.frontier.flights import SLOW_SECONDS
 from scentline.models.frontier.keys import START_KEY, TOTALS_KEY, Rows, page_key, start_of
 from scentline.models.frontier.rows import PageRow, TotalsRow
@@ -55,6 +57,28 @@ def test_each_host_has_a_candidate_to_start_with(frontier: Frontiers, monkeypatc
     start = start_of(front.shards[0])
     assert start is not None and len(start.best) <= 100
     assert {page_key(url)[1:] for url in poor if url in front.queued()} <= set(start.best)
+
+
+async def _nothing() -> None:
+    pass
+
+
+def test_a_partition_that_is_revoked_while_another_commits_ends_no_choice(
+    frontier: Frontiers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = frontier(policy="breadth-first", streams={"partitions": 3})
+    front.hear(*(seeded(f"http://h{number}.org/") for number in range(8)))
+    inbox, committed = front.agent.inbox, []
+
+    def commit(shard: FrontierShard) -> Awaitable[None]:
+        committed.append(shard.partition)
+        for other in [each for each in inbox.shards.values() if each is not shard]:
+            inbox._drop(other)
+        return _nothing()
+
+    monkeypatch.setattr(inbox, "commit", commit)
+    asyncio.run(front.agent._choose(NOW))
+    assert len(committed) == 1
 
 
 IDENTIFIERS = st.one_of(
