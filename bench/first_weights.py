@@ -25,8 +25,8 @@ from scentline_lab.evaluate.results import Results, paired_bootstrap
 from scentline_lab.evaluate.run import Evaluation, prepare
 from scentline_lab.evaluate.tables import AREAS
 from scentline_lab.experiment import Progress
-from scentline_lab.simulation.core import NAME
-from scentline_lab.simulation.policies import LEARNED, Reusable, Truth, policies
+from scentline_lab.simulation.core import NAME, CoreCrawler
+from scentline_lab.simulation.policies import LEARNED, Truth, policies
 from scentline_lab.simulation.virtual import Task
 
 #: The webs, beside what was tuned on each.
@@ -59,12 +59,12 @@ class School:
         self._name = FAILED if failures else NAME
         self._state = State(LEARNED, [Learned(self._name, "", 0.0, 0.0, {}, combining)])
         self._make = policies(Settings())[LEARNED]
-        self._crawlers: list[Reusable] = []
+        self._crawlers: list[CoreCrawler] = []
 
-    def __call__(self, task: Task, truth: Truth, state: Any = None) -> Reusable:
+    def __call__(self, task: Task, truth: Truth, state: Any = None) -> CoreCrawler:
         """Make one, as a policy's maker does."""
         made = self._make(task, truth, self._state)
-        assert isinstance(made, Reusable)
+        assert isinstance(made, CoreCrawler)
         self._crawlers.append(made)
         return made
 

@@ -13,7 +13,7 @@ from scentline.models.predicate import Predicate
 from scentline.models.trace import Trace
 from scentline.streams.settings import Settings
 from scentline_lab.reading import Web
-from scentline_lab.simulation.policies import LEARNING, Truth, policies
+from scentline_lab.simulation.policies import REUSABLE, Truth, policies
 from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import (
     Choice,
@@ -75,7 +75,7 @@ def simulated(
         name: maker(_task(predicate, name), Truth(pages.hits[name], hindsight))
         for name, predicate in predicates.items()
     }
-    clock = clock._replace(paced=policy.startswith(LEARNING))
+    clock = clock._replace(paced=policy.startswith(REUSABLE))
     hits = frozenset(chain.from_iterable(pages.hits.values()))
     crawler = Together(crawlers, pages.hits)
     order = virtual_crawl(web.pages, hits, seeds, crawler, Terms(UNLIMITED, clock=clock), texts=web.texts)

@@ -22,7 +22,6 @@ from scentline.streams.settings import Settings
 from scentline_lab.simulation.core import _CODEC, NAME, CoreCrawler, MemoryShard, rows_of
 from scentline_lab.simulation.policies import (
     LEARNED,
-    Reusable,
     Significance,
     Truth,
     policies,
@@ -71,7 +70,7 @@ def test_a_log_leaves_the_rows_that_it_leaves_in_a_crawl(place: Place, steps: li
 def test_what_a_learned_crawl_exports_includes_what_it_started_with() -> None:
     first = policies(Settings())[LEARNED](Task((), Trace([]), Random(1)), Truth((), Hindsight({})))
     urls = [f"http://a.test/{name}" for name in ("ski", "sea", "gone")]
-    assert isinstance(first, Reusable)
+    assert isinstance(first, CoreCrawler)
     for url in urls:
         first.add_seed(url)
     for _ in range(3):

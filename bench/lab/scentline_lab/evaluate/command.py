@@ -1,9 +1,9 @@
-"""The evaluate command: checks, the crawls, then tables, pictures and the report; of one web or of several."""
+"""The evaluate command: checks, the crawls, then tables, pictures and the report; for one web or several."""
 
 import difflib
 import tomllib
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from operator import attrgetter
 from pathlib import Path
@@ -31,7 +31,7 @@ from scentline_lab.evaluate.run import Crawl, Evaluation, Job, Options, order_na
 from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs, spread
 from scentline_lab.simulation.policies import ASIDE, REUSABLE, Maker, policies
 
-#: Settings that a virtual crawl ignores, by dotted key: they are refused, for no figure is to stand beside one.
+# Settings that a virtual crawl ignores: a figure must not stand beside one.
 _REFUSED = (
     "frontier.ordering", "frontier.mode", "frontier.max_depth", "frontier.depth",
     "frontier.threshold", "frontier.visited_patterns_only",
@@ -43,10 +43,10 @@ _FILES = (
 
 
 def show(settings: Settings, options: Options, out: Path, *, as_json: bool) -> None:
-    """Evaluate one web, and print its figures."""
+    """Evaluate one web and print its figures."""
     output = Output(out, "evaluate", _FILES, ("orders", "lift"))
     results = run(settings, options, output)
-    _print(_figures(results))
+    _print(results.by_policy())
     output.finish("report.html", as_json, lambda: tables.as_object(results))
 
 
@@ -57,28 +57,24 @@ def run(settings: Settings, options: Options, output: Output) -> Results:
         if given != usual:
             why = "an evaluation goes by its own options and policies; leave it out"
             raise ConfigurationError(f"{key} is {given!r}: {why}")
-    table = table_of(settings.learn.table)
-    makers = policies(settings, table)
+    makers, predicates = policies(settings, table_of(settings.learn.table)), _predicates(settings)
     chosen = _policies(options.policies or [name for name in makers if name not in ASIDE], makers)
     options = options.model_copy(update={"policies": chosen})
-    predicates = _predicates(settings)
     _check(options)
-    orders = output.prepare().path("orders")
-    bars = Progress()
+    orders, bars = output.prepare().path("orders"), Progress()
     with Cut() as cut:
         evaluation = prepare(settings, options, predicates, makers, bars)
-        results = crawl(evaluation, output, options, bars)
+        results = _crawl(evaluation, output, options, bars)
         compared = tables.compared(results, evaluation.random_seed)
         tables.write_tables(output, results, evaluation.random_seed)
         tables.write_comparisons(output, compared)
-        write_report(output, results, evaluation, compared, bars)
+        _write_report(output, results, evaluation, compared, bars)
     finished = len(list(orders.iterdir()))
     cut.end(f"Interrupted: {orders} has the orders of the {finished} crawls that finished.")
     return results
 
 
-def crawl(evaluation: Evaluation, output: Output, options: Options, bars: Progress) -> Results:
-    """Run all crawls and return their results, in the order of the jobs whatever was done first."""
+def _crawl(evaluation: Evaluation, output: Output, options: Options, bars: Progress) -> Results:
     jobs = evaluation.jobs()
     seeds = ((start, url) for start in range(1, evaluation.starts + 1) for url in evaluation.seeds_of(start))
     output.write("seeds", ("start", "url"), seeds)
@@ -91,7 +87,6 @@ def crawl(evaluation: Evaluation, output: Output, options: Options, bars: Progre
 
 
 def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, ...]:
-    """Return the policies that are named, each once, in the order of the registry."""
     for name in given:
         if name not in makers:
             near = difflib.get_close_matches(name, makers, n=1)
@@ -119,12 +114,7 @@ def _check(options: Options) -> None:
         raise ConfigurationError(f"--reuse: none of the policies can reuse a crawl's state; {expected}")
 
 
-def _figures(results: Results) -> dict[str, Figures]:
-    return {policy: results.figures(policy) for policy in results.policies}
-
-
 def _print(figures: Mapping[str, Figures]) -> None:
-    """Print each policy's figures, the best first."""
     ranked = sorted(figures.items(), key=lambda item: -(item[1]["auc"] or 0))
     one = ranked[0][1] if ranked else {}
     clock = {f"hits_{time}": f"{time[:-1]} s" for time in parts(one, "hits")}
@@ -135,16 +125,12 @@ def _print(figures: Mapping[str, Figures]) -> None:
         "auc": "AUC", "auc_of_oracle": "/oracle", "auc_by_request": "AUC/request",
         "requests_a_page": "requests/page", sites: "sites", "brier": "Brier", "ece_selected": "ECE",
     }  # fmt: skip
-    forms = dict.fromkeys((*clock, sites), ".1f")
-    rows = (
-        (policy, *(cell(found[column], forms.get(column, ".3f")) for column in columns))
-        for policy, found in ranked
-    )
+    forms = dict.fromkeys(columns, ".3f") | dict.fromkeys((*clock, sites), ".1f")
+    rows = ((policy, *(cell(found[each], forms[each]) for each in columns)) for policy, found in ranked)
     print_table(["policy", *columns.values()], rows)
 
 
-# the report: one self-contained page with all figures and pictures; no scripts, nothing from elsewhere
-
+# The report: one self-contained page with all figures and pictures.
 _PAGE, _STYLE = (Path(__file__).with_name(f"report.{suffix}") for suffix in ("html", "css"))
 _CALIBRATION = (
     "Probabilities that a policy gave before it fetched a page, against what came of it. The larger a mark, "
@@ -154,19 +140,13 @@ _CALIBRATION = (
 )
 
 
-def write_report(
-    output: Output,
-    results: Results,
-    evaluation: Evaluation,
-    compared: Iterable[tables.Compared],
-    bars: Progress,
+def _write_report(
+    output: Output, results: Results, evaluation: Evaluation, compared: list[tables.Compared], bars: Progress
 ) -> None:
-    """Draw the pictures, and write the report that has them."""
     predicates, told = evaluation.predicates, with_probabilities(results)
     bars.phase("write the report", len(predicates) + 1)
-    output.draw(
-        "lift.png", draw_lift, results, None, f"Mean of {len(predicates)} predicates", ", ".join(predicates)
-    )
+    title = f"Mean of {len(predicates)} predicates"
+    output.draw("lift.png", draw_lift, results, None, title, ", ".join(predicates))
     if told:
         output.draw("reliability.png", draw_reliability, results, told)
     bars.advance()
@@ -178,14 +158,10 @@ def write_report(
         for each in compared
         if each.found
     )
-    facts = (
-        f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>"
-        for name, text in _facts(evaluation).items()
-    )
     page = Template(_PAGE.read_text(encoding="utf-8")).substitute(
         style=_STYLE.read_text(encoding="utf-8"),
         policies=len(results.policies),
-        facts="".join(facts),
+        facts="".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in _facts(evaluation)),
         links=" ".join(f'<a href="#p-{escape(name)}">{escape(name)}</a>' for name in predicates),
         mean_picture=_picture(output.path("lift.png"), "Lift curves on the mean of all predicates"),
         mean_table=figures_table(results, None),
@@ -198,22 +174,20 @@ def write_report(
     output.path("report.html").write_text(page, encoding="utf-8")
 
 
-def _facts(evaluation: Evaluation) -> Mapping[str, str]:
+def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     pages, accesses, clock = evaluation.web.pages, evaluation.trace.accesses, evaluation.terms.clock
-    end = {"pages a crawl": f"{evaluation.terms.budget:,}"}
-    if clock is not None:
-        end = {"seconds a crawl": f"{clock.seconds:,g}, {clock.delay:g} between requests to a host"}
-    return {
-        "pages": f"{len(pages):,}",
-        "links": f"{sum(len(page.links) for page in pages.values()):,}",
-        "accesses": f"{sum(accesses.values()):,}",
-        "pages of the log": f"{len(accesses):,}",
-        "predicates": str(len(evaluation.predicates)),
-        "starts": str(evaluation.starts),
-        "seeds a start": str(evaluation.seeds),
-        **end,
-        "random seed": str(evaluation.random_seed),
-    }
+    yield "pages", f"{len(pages):,}"
+    yield "links", f"{sum(len(page.links) for page in pages.values()):,}"
+    yield "accesses", f"{sum(accesses.values()):,}"
+    yield "pages of the log", f"{len(accesses):,}"
+    yield "predicates", str(len(evaluation.predicates))
+    yield "starts", str(evaluation.starts)
+    yield "seeds a start", str(evaluation.seeds)
+    if clock is None:
+        yield "pages a crawl", f"{evaluation.terms.budget:,}"
+    else:
+        yield "seconds a crawl", f"{clock.seconds:,g}, {clock.delay:g} between requests to a host"
+    yield "random seed", str(evaluation.random_seed)
 
 
 def _card(output: Output, results: Results, evaluation: Evaluation, name: str, predicate: Predicate) -> str:
@@ -231,31 +205,23 @@ def _picture(path: Path, alternative: str) -> str:
     return f'<img alt="{escape(alternative)}" src="data:image/png;base64,{data}">'
 
 
-# several webs
-
-
 class WebSpec(Options):
-    """One web of the file: what the command's options are for one alone; ``settings`` are by dotted key."""
+    """One web of a file of several: the command's options for it; ``settings`` are by dotted key."""
 
     labels: Path | None = None
     predicates: dict[PredicateName, str]
     settings: Mapping[str, Any] = Field(default_factory=dict)
 
     def overrides(self) -> dict[str, Any]:
-        """Return the settings of this web by dotted key; None is one that is not given."""
+        """Return this web's settings by dotted key; None is one that is not given."""
         predicates = {f"predicates.{name}": text for name, text in self.predicates.items()}
         labels = None if self.labels is None else str(self.labels)
         return {**self.settings, "judge.labels": labels, **predicates}
 
 
-#: The content of a file of webs; their names serve as those of directories.
-_FILE = TypeAdapter(dict[PredicateName, WebSpec])
-
-
 def read_webs(path: Path, chosen: Sequence[str] = ()) -> dict[str, WebSpec]:
-    """Return the webs of a TOML file by name, those ``chosen`` or all. Each is a table ``[webs.NAME]``; keys
-    before the tables stand for all webs that don't say otherwise. Raises
-    `ConfigurationError` for what is no such file, and for a name it has not.
+    """Return the webs of a TOML file by name, those ``chosen`` or all: each a table ``[webs.NAME]``, the keys
+    before them being the defaults. Raises `ConfigurationError` for another file or an unknown name.
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -271,7 +237,7 @@ def read_webs(path: Path, chosen: Sequence[str] = ()) -> dict[str, WebSpec]:
             raise ConfigurationError(f"--web {name}: {path} has {', '.join(given)}")
     whole = {name: found | (table if isinstance(table, dict) else {"": table}) for name, table in given.items()}
     try:
-        webs = _FILE.validate_python(whole)
+        webs = TypeAdapter(dict[PredicateName, WebSpec]).validate_python(whole)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, ("webs", *first["loc"])))
@@ -287,8 +253,8 @@ def show_webs(
     *,
     as_json: bool,
 ) -> None:
-    """Evaluate each web into a directory of its own, write and print each policy's figures on all.
-    ``settings_of`` gives the settings with a web's own; the options ``given`` win over those of a web.
+    """Evaluate each web into its own directory; then write and print each policy's figures on all.
+    ``settings_of`` adds a web's own settings; the options ``given`` win over those of a web.
     """
     webs = {
         name: (settings_of(spec.overrides()), spec.model_copy(update=given)) for name, spec in specs.items()
@@ -298,13 +264,13 @@ def show_webs(
         name: run(*each, Output(out / "webs" / name, "evaluate", _FILES, ("orders", "lift")))
         for name, each in webs.items()
     }
-    seed, all_results = next(settings.random_seed for settings, _ in webs.values()), list(found.values())
+    seed, all_results = next(iter(webs.values()))[0].random_seed, list(found.values())
     tables.write_webs(output, found, seed)
     compared = (each for name in tables.AREAS for each in tables.compared_by_area(all_results, seed, name))
     tables.write_comparisons(output, compared)
     for name, results in found.items():
         typer.echo(f"\n{name}")
-        _print(_figures(results))
+        _print(results.by_policy())
     typer.echo("\nmean of the webs")
     _print(tables.figures_of_webs(all_results))
     output.finish("webs/*/report.html", as_json, lambda: tables.webs_as_object(found))

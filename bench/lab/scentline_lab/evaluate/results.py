@@ -1,6 +1,4 @@
-"""The figures of an evaluation: how good each crawl was (Aggarwal 2004, section 4), its calibration and
-significance, and each policy on the mean.
-"""
+"""The figures of an evaluation: how good each crawl was (Aggarwal 2004, section 4), and how sure that is."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -19,46 +17,40 @@ from scentline_lab.simulation.policies import ORACLE
 from scentline_lab.simulation.virtual import Request
 
 Curve: TypeAlias = npt.NDArray[np.float64]
-#: What was said of a page before it was fetched, and what came of it.
+#: The probability given before a page was fetched, and whether it was a hit.
 Outcome: TypeAlias = tuple[float, bool]
-#: Bins of the reliability diagram.
-BINS = 10
+BINS = 10  #: Of the reliability diagram.
 
 
 def lift_curve(hits: Sequence[bool], budget: int) -> Curve:
     """Return the harvest rate after 1, 2, .. ``budget`` pages, or requests; an early end counts on."""
     found = np.zeros(budget)
-    first = hits[:budget]
-    found[: len(first)] = first
+    found[: len(hits)] = hits[:budget]
     return np.asarray(found.cumsum() / np.arange(1, budget + 1), np.float64)
 
 
 def relative(area: float, best: float) -> float | None:
-    """Return an area as a share of another's, such as the oracle's; None where that found nothing.
-
-    >>> relative(0.25, 0.5), relative(0.0, 0.0)
-    (0.5, None)
-    """
+    """Return an area as a share of another's, such as the oracle's; None where that is 0."""
     return area / best if best > 0 else None
 
 
 def band(curves: Sequence[Curve]) -> tuple[Curve, Curve]:
-    """Return mean and deviation (of the sample; 0 of one), page by page, of curves of one length."""
+    """Return mean and deviation (of the sample; 0 of one) of curves, page by page."""
     stack = np.stack(curves)
     mean: Curve = stack.mean(axis=0)
     return mean, stack.std(axis=0, ddof=1) if len(curves) > 1 else np.zeros_like(mean)
 
 
 def outcomes(requests: Iterable[Request], *, explored: bool) -> list[Outcome]:
-    """Return the outcomes of the pages that chance alone chose, or of all others, that had a probability. A
-    choice of the best is biased towards probabilities that are too high, so that the two are kept apart.
+    """Return the outcomes of the pages that chance alone chose, or of all others, whose probabilities are
+    biased: those of the best are too high.
     """
     told = ((each.probability, each.hit) for each in requests if each.page and each.explored == explored)
     return [(probability, hit) for probability, hit in told if probability is not None]
 
 
 class Bin(NamedTuple):
-    """Outcomes of alike probability: their number, mean probability and rate of hits."""
+    """Outcomes of like probability: their number, mean probability and rate of hits."""
 
     size: int
     probability: float
@@ -66,10 +58,8 @@ class Bin(NamedTuple):
 
 
 class Reliability(NamedTuple):
-    """How far probabilities can be taken at their word; ``base_brier`` is what the rate of hits alone has.
-
-    ``error`` is the mean over the outcomes of |mean probability - rate of hits| of their bin; of a calibrated
-    sample of n outcomes of rate r in b bins it is about .8 sqrt(r (1 - r) b / n).
+    """How far probabilities can be taken at their word. ``base_brier`` is the Brier score of the rate of hits
+    alone, ``error`` the mean over the outcomes of |mean probability - rate of hits| of their bin.
     """
 
     brier: float
@@ -79,13 +69,7 @@ class Reliability(NamedTuple):
 
 
 def reliability(sample: Sequence[Outcome]) -> Reliability | None:
-    """Return what outcomes come to, in any order; None where there is none. Raises ValueError for a probability
-    that is none.
-
-    >>> found = reliability([(0.25, False), (0.25, True), (0.25, False), (0.25, False), (0.9, True)])
-    >>> round(found.brier, 4), round(found.base_brier, 4), round(found.error, 4), len(found.bins)
-    (0.152, 0.24, 0.02, 2)
-    """
+    """Return the reliability of outcomes, None without any; raises ValueError for what is no probability."""
     if not sample:
         return None
     said, came = (np.array(column, np.float64) for column in zip(*sample, strict=True))
@@ -107,11 +91,9 @@ SAMPLES = 10_000
 
 
 class Comparison(NamedTuple):
-    """The first policy against the second over ``runs`` paired runs of ``predicates`` predicates.
-
-    ``difference`` is the mean over webs of the mean over predicates of first minus second, ``low`` to ``high``
-    its 95 % interval. ``ahead`` is the share of the runs in which the first is strictly ahead, ``tied`` the
-    share in which both are equal.
+    """The first policy against the second over ``runs`` paired runs of ``predicates`` predicates: the `macro`
+    mean of first minus second, its 95 % interval, and the shares of the runs with the first ahead, and with
+    equals.
     """
 
     difference: float
@@ -135,9 +117,9 @@ def macro(webs: Groups) -> float:
 def interval(webs: Groups, seed: int, samples: int = SAMPLES) -> tuple[float, float]:
     """Return the 95 % interval of `macro` over predicates like these, on the same webs.
 
-    Crawls of one predicate are alike, so that they count as one: the predicates of each web are resampled (the
-    cluster bootstrap, Cameron, Gelbach and Miller 2008, section III.A). The interval is that of the percentiles
-    (Efron 1979). One predicate tells nothing of others: it has no width.
+    The predicates of each web are resampled, as crawls of one are alike (the cluster bootstrap, Cameron,
+    Gelbach and Miller 2008, section III.A); the interval is that of the percentiles (Efron 1979), without width
+    for one.
     """
     from scipy.stats import bootstrap
 
@@ -171,56 +153,49 @@ def paired_bootstrap(first: Groups, second: Groups, seed: int, samples: int = SA
 
 
 #: Pages, or requests, at which the harvest rate is given; the area is that under the curve's first 1,000.
-POINTS = (12, 30, 100, 250, 500, 1000)
-AREA = 1000
+POINTS, AREA = (12, 30, 100, 250, 500, 1000), 1000
 #: Seconds after which hits are counted, where time passes.
 TIMES = (10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 #: Pages after which the worth of an earlier crawl's state is measured.
 EARLY = 100
-
 #: The figures of a crawl, or of several on the mean, by the columns of tables (`docs/evaluation.md`).
 Figures: TypeAlias = dict[str, float | None]
 
 
 def parts(figures: Figures, name: str) -> dict[str, float | None]:
-    """Return the figures of one name by their points.
-
-    >>> parts({"harvest_12": 0.5, "harvest_by_request_12": 0.25, "auc": 0.5}, "harvest")
-    {'12': 0.5}
-    """
+    """Return the figures NAME_POINT of one name by their points."""
     found = ((column.rpartition("_"), value) for column, value in figures.items())
     return {point: value for (named, _, point), value in found if named == name and point[0].isdigit()}
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that there are; None without any."""
+    """Return the mean of the values that are not None; None without any."""
     found = [value for value in values if value is not None]
     return fmean(found) if found else None
 
 
 def mean_figures(found: Sequence[Figures]) -> Figures:
-    """Return the mean of several webs' figures, None where one has none; rates at the points that all have."""
+    """Return the mean of several webs' figures, of the columns that all have; None where one is None."""
     common = [column for column in found[0] if all(column in each for each in found)]
     columns = {column: [each[column] for each in found] for column in common}
     return {name: None if None in values else mean(values) for name, values in columns.items()}
 
 
 class Result(NamedTuple):
-    """One crawl."""
+    """One crawl: the harvest rate after 1, 2, .. pages, and requests, the number of hosts with a hit by then;
+    when each hit came, and the share of hosts' seconds that were used.
+    """
 
     predicate: str
     policy: str
     start: int
-    #: The harvest rate after 1, 2, .. pages, and requests; the hosts of which there was a hit by then.
     curve: Curve
     by_request: Curve
     sites: Sequence[int]
-    #: How many pages came, for how many requests.
     pages: int
     requests: int
     selected: Sequence[Outcome]
     explored: Sequence[Outcome]
-    #: When each hit came, and the share of hosts' seconds that were used.
     came: Sequence[float] = ()
     slots: float | None = None
 
@@ -239,7 +214,7 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """All results, in the order of predicates, policies and starts; ``seconds`` is 0 where no time passed."""
+    """All results, by predicates, policies and starts; ``seconds`` is 0 where no time passed."""
 
     all: Sequence[Result]
     budget: int
@@ -259,7 +234,7 @@ class Results:
 
     @cached_property
     def points(self) -> tuple[int, ...]:
-        """The numbers of pages at which the harvest rate is given; where the budget is small, the budget."""
+        """The numbers of pages at which the harvest rate is given; a small budget itself."""
         return tuple(point for point in POINTS if point <= self.budget) or (self.budget,)
 
     @property
@@ -267,9 +242,8 @@ class Results:
         return min(EARLY, self.budget)
 
     def of_policy(self, policy: str, predicate: str | None = None) -> list[Result]:
-        """Return a policy's results for a predicate, or for all; none for a policy that did not run."""
-        own = (result for result in self.all if result.policy == policy)
-        return [result for result in own if predicate in (None, result.predicate)]
+        """Return a policy's results for a predicate, or for all."""
+        return [each for each in self.all if each.policy == policy and predicate in (None, each.predicate)]
 
     def groups(self, policy: str, figure: Callable[[Result], float]) -> list[list[float]]:
         return [[figure(found) for found in self.of_policy(policy, name)] for name in self.predicates]
@@ -277,15 +251,19 @@ class Results:
     def figures(self, policy: str, predicate: str | None = None) -> Figures:
         return self.figures_of(self.of_policy(policy, predicate))
 
+    def by_policy(self) -> dict[str, Figures]:
+        return {policy: self.figures(policy) for policy in self.policies}
+
     def figures_of(self, found: Sequence[Result]) -> Figures:
         """Return the figures of one result, or of several of one policy on the mean."""
         told = (reliability([*each.selected, *each.explored]) for each in found)
         calibrated = [each for each in told if each is not None]
         selected = reliability([pair for result in found for pair in result.selected])
         explored = reliability([pair for result in found for pair in result.explored])
+        requests, pages = sum(each.requests for each in found), sum(each.pages for each in found)
         area = fmean(result.auc for result in found)
         best = [self._oracle[result.run] for result in found if result.run in self._oracle]
-        # Without the pages of an earlier crawl the oracle, which had them, is no measure.
+        # The oracle, which had the pages of an earlier crawl, is no measure without them.
         comparable = best and not found[0].policy.endswith(NEW_ONLY)
 
         def at(column: str, figure: Callable[[Result], Sequence[float] | Curve]) -> Figures:
@@ -301,9 +279,7 @@ class Results:
             "auc": area,
             "auc_of_oracle": relative(area, fmean(best)) if comparable else None,
             "auc_by_request": fmean(result.auc_by_request for result in found),
-            "requests_a_page": relative(
-                sum(each.requests for each in found), sum(each.pages for each in found)
-            ),
+            "requests_a_page": relative(requests, pages),
             "brier": mean(each.brier for each in calibrated),
             "base_brier": mean(each.base_brier for each in calibrated),
             "ece_selected": None if selected is None else selected.error,
@@ -315,7 +291,7 @@ class Results:
         return {result.run: result.auc for result in self.of_policy(ORACLE)}
 
     def band(self, policy: str, predicate: str | None = None) -> tuple[Curve, Curve]:
-        """Return mean and deviation over the starts of a policy's curve, for a predicate or their mean."""
+        """Return mean and deviation over the starts of a policy's curve, for a predicate or all on the mean."""
         by_start: dict[int, list[Curve]] = defaultdict(list)
         for result in self.of_policy(policy, predicate):
             by_start[result.start].append(result.curve)
@@ -323,8 +299,7 @@ class Results:
 
 
 def _result(crawl: Crawl, budget: int) -> Result:
-    # What the oracle knows is no probability.
-    told = [] if crawl.policy == ORACLE else crawl.order
+    told = [] if crawl.policy == ORACLE else crawl.order  # what the oracle knows is no probability
     pages = [request for request in crawl.order if request.page]
     hosts, sites = set[str](), [0] * budget
     for number, page in enumerate(pages[:budget]):

@@ -1,6 +1,4 @@
-"""The virtual crawls of an evaluation: what is read for them, then one a predicate, policy and start, and more
-where state is reused.
-"""
+"""The virtual crawls of an evaluation: one a predicate, policy and start, and more where state is reused."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -24,16 +22,15 @@ from scentline_lab.simulation import policies as registry
 from scentline_lab.simulation import virtual
 from scentline_lab.simulation.trained import Hindsight
 
-#: What an earlier crawl's seeds and chance are drawn with.
-FIRST = ":first"
-#: What is put behind a policy's name: with the state of an earlier crawl; without the earlier crawl's pages.
+FIRST = ":first"  #: Added to the random seeds of an earlier crawl.
+#: Put behind a policy's name: with the state of an earlier crawl; without the earlier crawl's pages.
 REUSE, NEW_ONLY = "+reuse", ", new pages only"
 #: The same where the learned policy has no log, and where each page of the log has one user and one neighbour.
 NO_LOG, NO_USERS = ", no log", ", no users"
 
 
 class Job(NamedTuple):
-    """A crawl, with those that are to be compared with it alone: a predicate, a policy, a start from 1."""
+    """A crawl, with those that are compared with it alone; starts count from 1."""
 
     predicate: str
     policy: str
@@ -54,10 +51,9 @@ class Crawl(NamedTuple):
 class Evaluation:
     """What all crawls of an evaluation have in common.
 
-    ``trace`` is the log, ``first`` that of an earlier crawl, whose state a later one starts with (Aggarwal
-    2004, section 4.1), ``whole`` the log without bounds, for policies that have none, ``less`` has traces with
-    less, with which the learned policy runs too, each by the end of the policy's name then. ``seeds`` pages a
-    start are drawn from ``sources``; every policy and predicate has the same.
+    ``trace`` is the log, ``first`` that of an earlier crawl, whose state a later one takes up (Aggarwal 2004,
+    section 4.1), ``whole`` the log without bounds, for policies as printed; ``less`` has traces for the learned
+    policy, by the end of its name then. ``seeds`` pages a start are drawn from ``sources``.
     """
 
     web: Web
@@ -78,27 +74,23 @@ class Evaluation:
         return list(starmap(Job, product(self.web.hits, self.policies, range(1, self.starts + 1))))
 
     def seeds_of(self, start: int, kind: str = "") -> list[str]:
-        """Return the seed pages of a start; ``kind`` ":first" gives those of the earlier crawl."""
+        """Return the seed pages of a start, the same for all policies and predicates; `FIRST` is a ``kind``."""
         return Random(f"{self.random_seed}:{start}{kind}").sample(self.sources, self.seeds)
 
     def run(self, job: Job) -> tuple[Job, list[Crawl]]:
-        """Return a job and its crawls, which depend on the evaluation and the job alone."""
         trace = self.whole if self.whole is not None and job.policy.endswith(registry.PRINTED) else self.trace
         orders = {job.policy: self._crawl(job, self._crawler(job, trace))}
         for name, less in self.less.items() if job.policy == registry.LEARNED else ():
             orders[job.policy + name] = self._crawl(job, self._crawler(job, less))
         if self.first is not None and job.policy in registry.REUSABLE:
-            earlier = self._crawler(job, self.first, kind=FIRST)
-            assert isinstance(earlier, registry.Reusable)
+            earlier: Any = self._crawler(job, self.first, kind=FIRST)
             known = {request.url for request in self._crawl(job, earlier, kind=FIRST) if request.page}
             state = earlier.export_state()
             ends = ((REUSE, state, ()), (NEW_ONLY, None, known), (REUSE + NEW_ONLY, state, known))
             for end, given, barred in ends:
                 orders[job.policy + end] = self._crawl(job, self._crawler(job, self.trace, given), barred)
-        return job, [
-            Crawl(job.predicate, policy, job.start, order, self._slots(job, order))
-            for policy, order in orders.items()
-        ]
+        slots = {policy: self._slots(job, order) for policy, order in orders.items()}
+        return job, [Crawl(job.predicate, name, job.start, orders[name], slots[name]) for name in orders]
 
     def _slots(self, job: Job, order: Sequence[virtual.Request]) -> float | None:
         clock = self.terms.clock
@@ -114,7 +106,7 @@ class Evaluation:
         hits, seeds = self.web.hits[job.predicate], self.seeds_of(job.start, kind)
         terms, clock = self.terms, self.terms.clock
         if clock is not None:
-            terms = terms._replace(clock=clock._replace(paced=job.policy.startswith(registry.LEARNING)))
+            terms = terms._replace(clock=clock._replace(paced=job.policy.startswith(registry.REUSABLE)))
         return virtual.virtual_crawl(self.web.pages, hits, seeds, crawler, terms, barred, self.web.texts)
 
     @cached_property
@@ -123,31 +115,25 @@ class Evaluation:
 
     def _crawler(self, job: Job, trace: Trace, state: Any = None, *, kind: str = "") -> virtual.Crawler:
         chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}")  # the same for all policies
-        predicate = self.predicates[job.predicate]
+        predicate, hits = self.predicates[job.predicate], self.web.hits[job.predicate]
         task = virtual.Task(predicate.keywords, trace, chance, predicate.sought)
-        return self.makers[job.policy](
-            task, registry.Truth(self.web.hits[job.predicate], self._hindsight), state
-        )
+        return self.makers[job.policy](task, registry.Truth(hits, self._hindsight), state)
 
 
-#: The users' pseudonyms decide which are kept of a page that has many, so they are the same at each evaluation.
+#: Users' pseudonyms decide which a page keeps of many, so that each evaluation has the same.
 KEY = b"scentline evaluate"
-_UNSAFE = re.compile(r"[^A-Za-z0-9+_-]+")
 
 
 class Options(Section):
-    """The options of an evaluation beside its settings; ``processes`` changes nothing but the time."""
+    """The options of an evaluation beside its settings, as those of the command."""
 
     archives: tuple[Path, ...]
-    #: They make one trace. With ``reuse`` they are the first crawl's and the second's, or one is cut in two.
     logs: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     budget: Count = 1000
     starts: Count = 5
     seeds: Count = 10
-    #: The URLs that seeds are drawn from, instead of all pages.
     seed_file: Path | None = None
-    #: The seconds of each crawl; with 0 it ends after ``budget`` pages.
     clock: float = 0.0
     reuse: bool = False
     processes: int = 1
@@ -155,7 +141,7 @@ class Options(Section):
 
 def order_name(predicate: str, policy: str, start: int) -> str:
     """Return the name of the table of one crawl's order."""
-    return f"orders/{predicate}.{_UNSAFE.sub('-', policy)}.{start}"
+    return f"orders/{predicate}.{re.sub(r'[^A-Za-z0-9+_-]+', '-', policy)}.{start}"
 
 
 def prepare(
@@ -194,7 +180,7 @@ def _terms(settings: Settings, options: Options, web: Web) -> virtual.Terms:
 
 
 def read_seeds(path: Path) -> tuple[str, ...]:
-    """Return the canonical URLs of a file, each once. Raises `ConfigurationError` for what is no such file."""
+    """Return the canonical URLs of a file, each once; raises `ConfigurationError` for another file."""
     try:
         lines = path.read_text(encoding="utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
@@ -207,11 +193,10 @@ def read_seeds(path: Path) -> tuple[str, ...]:
 
 
 def _traces(settings: Settings, options: Options, progress: Progress) -> dict[str, Any]:
-    """Return the traces of an `Evaluation`."""
     earlier, logs = None, options.logs[-1:] if options.reuse else options.logs
     steps = read_steps(logs, settings.observe, progress)
     if options.reuse and len(options.logs) == 1:
-        earlier, steps = halves(steps)
+        earlier, steps = _halves(steps)
     elif options.reuse:
         earlier = read_steps(options.logs[:1], settings.observe, progress)
 
@@ -232,18 +217,15 @@ def _traces(settings: Settings, options: Options, progress: Progress) -> dict[st
 def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Progress) -> list[Step]:
     """Return the accesses of the logs, in the order of their lines; raises what `LogReader.read` raises."""
     reader = LogReader(settings, progress, key=KEY)
-    return [
-        Step(access.user, access.url, access.time, access.referrer)
-        for access in chain.from_iterable(map(reader.read, sources))
-    ]
+    found = chain.from_iterable(map(reader.read, sources))
+    return [Step(access.user, access.url, access.time, access.referrer) for access in found]
 
 
-def halves(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
+def _halves(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
     """Return the steps up to the middle of the log's time, and those after it.
 
-    >>> first, second = halves([Step("u", "a", 0.0), Step("u", "c", 10.0), Step("u", "b", 5.0)])
-    >>> [step.url for step in first], [step.url for step in second]
-    (['a', 'b'], ['c'])
+    >>> _halves([Step("u", "a", 0.0), Step("u", "c", 10.0)])
+    ([Step(user='u', url='a', time=0.0, referrer=None)], [Step(user='u', url='c', time=10.0, referrer=None)])
     """
     times = [step.time for step in steps]
     middle = (min(times) + max(times)) / 2 if times else 0.0

@@ -1,6 +1,4 @@
-"""The evaluation as tables: CSV files, and the object that ``--json`` prints. Policies are compared run by run:
-is one ahead beyond chance, and what was reuse worth.
-"""
+"""The evaluation as tables: CSV files, and the object that ``--json`` prints; policies compared run by run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -12,12 +10,11 @@ from scentline_lab.experiment import Output, rounded
 from scentline_lab.simulation.policies import LEARNED, LIMITS, PRINTED
 from scentline_lab.simulation.virtual import Request
 
-#: A figure by which crawls are compared.
 Figure: TypeAlias = Callable[[of.Result], float]
 
 
 class Versus(NamedTuple):
-    """One policy against another: the mean figure of each, their ratio (None: by 0), the paired bootstrap."""
+    """One policy against another: the mean figure of each, their ratio and the paired bootstrap."""
 
     policy: str
     other: str
@@ -28,7 +25,7 @@ class Versus(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Policies against each other by a ``figure``, and what that is called in a report."""
+    """Policies against each other by a ``figure``, and the title in a report."""
 
     figure: str
     title: str
@@ -52,24 +49,23 @@ def compared(results: of.Results, random_seed: int) -> list[Compared]:
 
 
 def compared_by_area(webs: Sequence[of.Results], random_seed: int, name: str) -> list[Compared]:
-    """Return each policy against the one of the largest mean, the limits being out of contest; the learned one
-    against each other; and it with the log against it without, and with the log's pages alone.
+    """Return each policy against the one of the largest mean but for the limits; the learned one against each
+    other; and against itself without the log, and with the log's pages alone.
     """
     policies, figure = plain(webs), AREAS[name]
     contest = [policy for policy in policies if policy not in LIMITS]
     best = max(contest, key=lambda policy: of.macro([each.groups(policy, figure) for each in webs]), default="")
     less = (LEARNED + end for end in (NO_LOG, NO_USERS))
-
     learned = [(LEARNED, policy) for policy in policies if LEARNED in policies and policy != LEARNED]
     log = [(LEARNED, other) for other in less if all(other in results.policies for results in webs)]
-    pairs = {
-        "Each policy against the best, by AUC": [(policy, best) for policy in contest if policy != best],
-        "The learned policy against each other one, by AUC": learned,
-        "The learned policy against itself without log or users, by AUC": log,
-    }
+
+    def against(title: str, pairs: Iterable[tuple[str, str]]) -> Compared:
+        return Compared(name, title, [versus(webs, *pair, random_seed, figure) for pair in pairs])
+
     return [
-        Compared(name, title, [versus(webs, *pair, random_seed, figure) for pair in found])
-        for title, found in pairs.items()
+        against("Each policy against the best, by AUC", ((each, best) for each in contest if each != best)),
+        against("The learned policy against each other one, by AUC", learned),
+        against("The learned policy against itself without log or users, by AUC", log),
     ]
 
 
@@ -81,9 +77,8 @@ def reuse(results: of.Results, random_seed: int) -> list[Versus]:
 
 
 def headline(results: of.Results, random_seed: int) -> list[Versus]:
-    """Return each single run of the collaborative policy against the best of the linkage policy's, by area.
-    Aggarwal 2004, Figures 2 and 3: there one collaborative crawl is ahead of the best of five others, which
-    began at other seeds. Nothing where one of the two did not run, or from one start alone.
+    """Return each single run of the collaborative policy against the best of the linkage policy's, by area, as
+    in Aggarwal 2004, Figures 2 and 3; nothing where one of the two did not run, or from one start alone.
     """
     found = []
     for policy, other in (("collaborative" + end, "linkage" + end) for end in ("", PRINTED)):
@@ -95,7 +90,7 @@ def headline(results: of.Results, random_seed: int) -> list[Versus]:
 
 
 def versus(webs: Sequence[of.Results], policy: str, other: str, random_seed: int, figure: Figure) -> Versus:
-    """Return ``policy`` against ``other`` over the runs of all webs, predicates and starts."""
+    """Return a policy against another over the runs of all webs, predicates and starts."""
     one, two = ([results.groups(name, figure) for results in webs] for name in (policy, other))
     return _versus(one, two, policy, other, random_seed)
 
@@ -107,29 +102,23 @@ def _versus(one: of.Groups, two: of.Groups, policy: str, other: str, random_seed
 
 
 def plain(webs: Sequence[of.Results]) -> list[str]:
-    """Return the policies that started without a state, on the whole of each web."""
+    """Return the policies that ran without a state on all pages of all webs."""
     changed = (REUSE, NEW_ONLY, NO_LOG, NO_USERS)
     everywhere = (name for name in webs[0].policies if all(name in results.policies for results in webs))
     return [name for name in everywhere if not name.endswith(changed)]
 
 
-#: What stands for a predicate in a row that is the mean of all: no name of one.
-MEAN = "*"
+MEAN = "*"  #: Stands for a predicate in a row that is the mean of all.
 #: Pages up to which the curves' table has a row each; then it has one for every tenth.
 DENSE = 100
-#: The ends of the intervals, behind the figures of means.
-_BOUNDS = ("auc_low", "auc_high", "auc_by_request_low", "auc_by_request_high")
-#: A single crawl has too few pages for a calibration error.
+_BOUNDS = tuple(f"{area}_{end}" for area in AREAS for end in ("low", "high"))
+# A single crawl has too few pages for these.
 _OF_A_MEAN = ("base_brier", "ece_selected", "ece_explored")
-#: The figures at each of some points.
-_AT_POINTS = ("harvest", "harvest_by_request", "sites")
 
 
 def write_order(output: Output, name: str, order: Sequence[Request]) -> None:
-    """Write the requests of one crawl in the order of their answers, and which brought a page."""
-    columns = ["n", "url", "page", "hit", "probability", "explored", "came", "answered"]
-    if not any(request.answered for request in order):
-        del columns[-2:]
+    """Write the requests of one crawl in the order of their answers, with times where time passed."""
+    columns = ("n", *Request._fields)[: None if any(each.answered for each in order) else -2]
     rows = (
         (number, url, int(page), int(hit), probability, int(explored), *times)
         for number, (url, page, hit, probability, explored, *times) in enumerate(order, start=1)
@@ -138,12 +127,11 @@ def write_order(output: Output, name: str, order: Sequence[Request]) -> None:
 
 
 def write_tables(output: Output, results: of.Results, random_seed: int) -> None:
-    """Write the figures of each crawl and of each policy, on the mean of all predicates and for each; curves.
-    Behind the means stand the 95 % intervals of the areas over predicates.
+    """Write the figures of each crawl and policy, the latter on the mean of all predicates, with the 95 %
+    intervals of the areas over these, and for each; curves.
     """
-    crawls = [(*found[:3], results.figures_of([found])) for found in results.all]
-    columns = list(crawls[0][3])
-    rows = ((*names, *figures.values()) for *names, figures in crawls)
+    columns = list(results.figures_of(results.all[:1]))
+    rows = ((*found[:3], *results.figures_of([found]).values()) for found in results.all)
     output.write("results", ("predicate", "policy", "start", *columns), rows)
 
     def means() -> Iterator[tuple[object, ...]]:
@@ -163,7 +151,7 @@ def _bounds(webs: Sequence[of.Results], policy: str, random_seed: int) -> list[f
 
 
 def write_webs(output: Output, webs: Mapping[str, of.Results], random_seed: int) -> None:
-    """Write the figures of each policy on the mean of all webs, each counting alike, and on each."""
+    """Write the figures of each policy on the mean of all webs, and on each."""
     groups = {MEAN: [*webs.values()], **{name: [results] for name, results in webs.items()}}
     rows = [(name, *each) for name, found in groups.items() for each in figures_of_webs(found).items()]
     columns = list(rows[0][2])
@@ -180,14 +168,13 @@ def figures_of_webs(webs: Sequence[of.Results]) -> dict[str, of.Figures]:
 
 
 def write_comparisons(output: Output, comparisons: Iterable[Compared]) -> None:
-    """Write policies against each other, by the figure that is compared."""
+    """Write each policy against another as a row."""
     columns = ("figure", "policy", "other", "mean", "other_mean", "ratio", *of.Comparison._fields)
     rows = ((each.figure, *found[:5], *found.comparison) for each in comparisons for found in each.found)
     output.write("comparisons", columns, rows)
 
 
 def _curves(results: of.Results) -> Iterator[Sequence[object]]:
-    """Yield the lift curves: mean and deviation over the starts, for each predicate and the mean of all."""
     pages = [n for n in range(1, results.budget + 1) if n <= DENSE or n % 10 == 0 or n == results.budget]
     for predicate in (None, *results.predicates):
         for policy in results.policies:
@@ -204,20 +191,20 @@ def as_object(results: of.Results) -> dict[str, Any]:
     ]
     return {
         "results": [{name: each[name] for name in each if name not in _OF_A_MEAN} for each in crawls],
-        "mean": {policy: _object(results.figures(policy)) for policy in results.policies},
+        "mean": {policy: _object(figures) for policy, figures in results.by_policy().items()},
     }
 
 
 def webs_as_object(webs: Mapping[str, of.Results]) -> dict[str, Any]:
-    """Return what `as_object` has of each web, and the figures of each policy on their mean."""
+    """Return each web `as_object`, and the figures of each policy on their mean."""
     mean = {policy: _object(found) for policy, found in figures_of_webs(list(webs.values())).items()}
     return {"webs": {name: as_object(results) for name, results in webs.items()}, "mean": mean}
 
 
 def _object(figures: of.Figures) -> dict[str, Any]:
-    """Return figures with those at points beneath their name."""
+    """Return figures, those at points beneath their name."""
     told = {column: rounded(value) for column, value in figures.items()}
-    points: dict[str, Any] = {name: of.parts(told, name) for name in _AT_POINTS}
+    points: dict[str, Any] = {name: of.parts(told, name) for name in ("harvest", "harvest_by_request", "sites")}
     hits = {point.rstrip("s"): value for point, value in of.parts(told, "hits").items()}
     single = {name: value for name, value in told.items() if not name.rpartition("_")[2].rstrip("s").isdigit()}
     return points | ({"hits": hits} if hits else {}) | single

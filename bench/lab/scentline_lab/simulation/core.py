@@ -1,7 +1,4 @@
-"""The crawl's own frontier in a virtual crawl: its rows, candidates, scores and combiners, in memory.
-
-What else a crawl does is left out: prices, shares of owners and broken promises, redirects, time.
-"""
+"""The crawl's own frontier in a virtual crawl, in memory; without prices, owners' shares, redirects, time."""
 
 import math
 from bisect import bisect_left, bisect_right, insort
@@ -35,8 +32,7 @@ from scentline.streams.inbox import Codec, Row, Shard
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere
 
-#: What a virtual crawl calls its one predicate.
-NAME = "p"
+NAME = "p"  #: The name of a virtual crawl's one predicate.
 _SOURCE = "sightings/0"
 _CODEC: Codec[FrontierRow] = Codec(FrontierRow)
 _LEARNED: Codec[LearnRow] = Codec(LearnRow)
@@ -46,7 +42,6 @@ class Memory(dict[bytes, bytes]):
     """A partition of a table that keeps its rows in memory."""
 
     def put(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Keep rows, and remove those that are None."""
         for key, value in rows.items():
             self.pop(key, None)
             if value is not None:
@@ -61,7 +56,7 @@ class Memory(dict[bytes, bytes]):
 
 
 class MemoryShard(Shard[Row], Generic[Row]):
-    """Rows in memory, on top of those of ``base``, written as in a table, which stay as they are."""
+    """Rows in memory over the encoded rows of ``base``, which never change."""
 
     def __init__(self, codec: Codec[Row], base: Mapping[bytes, bytes]) -> None:
         super().__init__(0, _SOURCE, Memory(), codec, 0)
@@ -75,20 +70,17 @@ class MemoryShard(Shard[Row], Generic[Row]):
             self.labels.append(fact)
 
     def get(self, key: bytes) -> Row | None:
-        """Return a row."""
         row = self._rows.get(key)
         if row is None and key in self._base:
             row = self._rows[key] = self._codec.decode(self._base[key])
         return row
 
     def put(self, key: bytes, row: Row) -> None:
-        """Keep a row."""
         if key not in self._rows and key not in self._base:
             insort(self._keys, key)
         self._rows[key] = row
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, Row]]:
-        """Yield the rows with ``prefix`` in key order."""
         start = bisect_left(self._keys, prefix) if after is None else bisect_right(self._keys, after)
         for key in self._keys[start:]:
             row = self.get(key) if key.startswith(prefix) else None
@@ -114,8 +106,6 @@ def rows_of(trace: Trace) -> Mapping[bytes, bytes]:
 
 
 class _Asked(HostClocks):
-    """The hosts that may be asked, as the virtual crawl has it."""
-
     ask: Ready = staticmethod(anywhere)
 
     def ready(self, host: str, now: float) -> bool:
@@ -123,11 +113,10 @@ class _Asked(HostClocks):
 
 
 class CoreCrawler:
-    """A policy of the crawl at work for one predicate, by the crawl's own `Frontier`; a `virtual.Crawler`.
+    """A policy of the crawl for one predicate, by the crawl's own `Frontier`; a `virtual.Crawler`.
 
-    ``settings`` are the crawl's, ``scorer`` knows what the policy learns. A label changes the combiner an
-    answer later, as in a crawl, where the frontier counts a verdict itself and chooses before the learner has
-    published the new weights. An earlier crawl's ``state`` is taken up, its counts multiplied by ``weight``.
+    A label changes the combiner one answer later, as in a crawl, where the frontier counts a verdict itself and
+    chooses before the learner publishes. The counts of an earlier crawl's ``state`` are times ``weight``.
     """
 
     def __init__(
@@ -135,27 +124,22 @@ class CoreCrawler:
     ) -> None:
         self._rule, self._scorer = settings.frontier.rule, scorer
         estimates = Estimates(settings, None)
-        estimates.scorer = scorer
-        self._frontier = frontier = Frontier(
-            settings, lambda _: 1, estimates, task.random, lambda _: None, lambda: 0.0, 0.0
-        )
-        self._candidates = candidates = frontier.candidates
-        candidates.clocks = self._clocks = _Asked(0.0, CLOCKS, lambda host: None)
+        estimates.scorer, nothing = scorer, lambda _: None
+        self._frontier = Frontier(settings, lambda _: 1, estimates, task.random, nothing, lambda: 0.0, 0.0)
+        self._candidates = candidates = self._frontier.candidates
+        candidates.clocks = self._clocks = _Asked(0.0, CLOCKS, nothing)
         candidates.priorities.promises = None
         self._shard = MemoryShard(_CODEC, rows_of(task.trace))
         candidates.add_predicate(NAME, task.sought)
-        frontier.open(self._shard, 0.0)
-        #: What is known from the start, until a page is chosen: it is scored by what the seeds came to.
+        self._frontier.open(self._shard, 0.0)
+        # Known from the start, and scored with the first choice, after the seeds.
         self._unscored = [*map(page_key, task.trace.accesses)]
-        #: What learns from labels, where the policy does, with its rows.
         self._models = ModelStore(scorer.all_inputs()) if isinstance(scorer, LearnedScorer) else None
         self._combiners = MemoryShard(_LEARNED, {})
         self._earlier: dict[str, list[tuple[str, float, float]]] = {}
         self._answers = 0
         if state is not None:
             self._start(state, weight)
-
-    # an earlier crawl, and a later one
 
     def _start(self, state: State, weight: float) -> None:
         self._earlier = {each.name: list(each.counts(weight)) for each in state.learned}
@@ -168,7 +152,7 @@ class CoreCrawler:
         self._frontier.heard_interests(Interests(prior=prior))
 
     def export_state(self) -> State:
-        """Return what was learned, with what the crawl started with included (section 4.1)."""
+        """Return what was learned, including what the crawl started with (Aggarwal 2004, section 4.1)."""
         self._learn()
         names = (NAME,) if self._models is None else (FAILED, NAME)
         return State(self._rule, [self._learned(name) for name in names])
@@ -191,27 +175,21 @@ class CoreCrawler:
     def _publish(self, models: ModelStore, name: str) -> None:
         self._scorer.take(name, models.weighting(self._combiners, name))
 
-    # answers
-
     def add_seed(self, url: str) -> None:
-        """Make a URL a candidate to start from."""
         self._settle(Found(url, seed=True))
         self._unscored.append(page_key(url))
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Absorb the facts that the judge sends of a page."""
         url, verdict, now = page.url, {NAME: holds}, self._answer()
-        depth = self._row(url).depth
-        linked = Linked(identifier(url), url, depth, verdict, page.words, page.links, (0,), now)
+        linked = Linked(identifier(url), url, self._row(url).depth, verdict, page.words, page.links, (0,), now)
         came = Came(verdict, page.words, page_subject(url, page.title))
         self._settle(linked, Fetched(url, 0, "first", now, HostAnswer(elapsed=1.0), came))
 
     def failed(self, url: str) -> None:
-        """Absorb the fact that a request brought no page."""
         now, row = self._answer(), self._row(url)
-        row.state = "leased"  # as it is not of a seed that was asked without a choice
-        missing = Missing("gone", "")
-        self._settle(Fetched(url, row.attempts, "first", now, HostAnswer(elapsed=1.0), missing))
+        row.state = "leased"  # a seed asked without a choice is not
+        answer = HostAnswer(elapsed=1.0)
+        self._settle(Fetched(url, row.attempts, "first", now, answer, Missing("gone", "")))
 
     def _row(self, url: str) -> PageRow:
         row = self._shard.get(page_key(url))
@@ -230,10 +208,7 @@ class CoreCrawler:
         self._frontier.close_group(self._shard)
         self._frontier.committed(self._shard, float(self._answers))
 
-    # choices
-
     def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Take out the best candidate on a ready host, now and then one drawn by chance."""
         candidates, now = self._candidates, float(self._answers)
         self._clocks.ask = ready
         self._frontier.take_up(now)

@@ -1,12 +1,10 @@
-"""The policies that can be compared, by name, and inputs that the learned one was tried with: no crawl has them
-(`docs/learning.md`).
-"""
+"""The policies to compare, and inputs that the learned one was tried with (`docs/learning.md`)."""
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,7 +34,7 @@ from scentline_lab.simulation.virtual import Crawler, Task
 
 
 class Further(LearnedScorer):
-    """The learned policy with ``more`` inputs, by what is counted of a predicate, not of requests."""
+    """The learned policy with ``more`` inputs, computed of a page and a predicate."""
 
     more: tuple[Input, ...]
 
@@ -55,15 +53,13 @@ class Further(LearnedScorer):
 
 
 class Significance(Further):
-    """User affinity of the users with T >= 2, and the region of temporal locality (Aggarwal 2004, 8 to 13).
-
-    The learned policy has the same counts for inputs already, shrunk and not tested.
+    """User affinity of the users with T >= 2 and the region of temporal locality: log I^B, equation (9), and
+    log I^TL, (12) and (13), of Aggarwal 2004. The learned policy has the same counts, shrunk and not tested.
     """
 
     more = Input("significant users", 0.0, 0.3), Input("region of locality", 0.0, 0.3)
 
     def values(self, shard: Rows, row: PageRow, predicate: str) -> list[float]:
-        """Return log I^B, equation (9), and log I^TL, (12) and (13)."""
         ledger = self.ledger
         base, crowd = Base(*ledger.get(BASE, predicate)), crowd_of(shard, row, predicate)
         (pages,), (hits,) = ledger.counts([*map(user, crowd.visitors)], [predicate])
@@ -78,7 +74,7 @@ class ExpectedVisits(Further):
     more = (Input("expected visits", 0.0, 0.3),)
 
     def __init__(self, table: SemanticTable | None, trace: Trace) -> None:
-        sites: defaultdict[str, list[str]] = defaultdict(list)
+        sites = defaultdict[str, list[str]](list)
         for url in trace.accesses:
             sites[host(url)].append(url)
         self._patterns = {site: mine(_behaviour(trace, urls)) for site, urls in sites.items()}
@@ -91,7 +87,7 @@ class ExpectedVisits(Further):
 
 
 def _behaviour(trace: Trace, urls: Collection[str]) -> Behaviour:
-    """Return what users did on a site: co-visits there stand for ways, in either direction."""
+    """Return what users did on a site; co-visits stand for ways, in either direction."""
     visits = {url: trace.accesses[url] for url in urls}
     ways = {
         (url, other): sixths // SIXTHS
@@ -112,49 +108,34 @@ UNBOUNDED = 1 << 62
 
 
 class Truth(NamedTuple):
-    """What the policies that mark limits know: the URLs of ``hits``, and ``hindsight`` on the whole archive."""
+    """What the `LIMITS` know: the URLs of the hits, and what the whole archive tells."""
 
     hits: Collection[str]
     hindsight: Hindsight
 
 
 class Maker(Protocol):
-    """Makes a crawler for a task; of the policies `REUSABLE` one that may start with an earlier one's state."""
+    """Makes a crawler for a task; one of the `REUSABLE` may start with an earlier one's state."""
 
     def __call__(self, task: Task, truth: Truth, state: Any = None) -> Crawler: ...
 
 
-ORACLE = "oracle"
-INFORMED = "informed"
+ORACLE, INFORMED = "oracle", "informed"
 #: Those that know more than a crawl can; they are out of contest.
 LIMITS = frozenset({INFORMED, ORACLE})
-#: The crawl's default, and the same without word meanings.
-LEARNED = "learned"
-PLAIN = "learned-plain"
-#: The learned policy with inputs that it was tried with.
+#: The crawl's default; the same without word meanings, and with more inputs.
+LEARNED, PLAIN = "learned", "learned-plain"
 SIGNIFICANCE, VISITS = "learned+significance", "learned+visits"
 #: The end of the names of the paper's policies as printed, to the letter.
 PRINTED = "-printed"
-
-
-#: The policies, or beginnings of their names, whose pages in flight the crawl's window limits.
-LEARNING = (LEARNED, *PAPERS)
-#: Those that can start with the state of an earlier crawl.
+#: Those that learn, so that the window limits their pages in flight; they can take up an earlier crawl's state.
 REUSABLE = (*PAPERS, LEARNED)
 #: Those that are compared only where they are named.
 ASIDE = frozenset({*(name + PRINTED for name in PAPERS), PLAIN, SIGNIFICANCE, VISITS})
 
 
-@runtime_checkable
-class Reusable(Crawler, Protocol):
-    """A crawler whose learning serves another crawl (Aggarwal 2004, section 4.1)."""
-
-    def export_state(self) -> State:
-        """Return what was learned, without pages and users' identities."""
-
-
 def policies(settings: Settings, table: SemanticTable | None = None) -> dict[str, Maker]:
-    """Return all policies; the crawl's go by its ``settings``. ``table`` has the learned one's word vectors."""
+    """Return all policies; the crawl's go by its ``settings``, ``table`` has word vectors."""
     alone: dict[str, Callable[[Task], Crawler]] = {
         "random": Chance, "breadth-first": BreadthFirst, "backlink": Backlink, "pagerank": PageRank,
         "opic": Opic, "tag-paths": TagPaths, "shark-search": SharkSearch, "best-first": BestFirst,
@@ -164,7 +145,7 @@ def policies(settings: Settings, table: SemanticTable | None = None) -> dict[str
     printed = changed(settings, learn=learn, frontier=frontier)
     learned = partial(_learned, settings=settings, table=table)
     return {
-        **{name: _alone(maker) for name, maker in alone.items()},
+        **{name: partial(_alone, maker=maker) for name, maker in alone.items()},
         **{name: partial(_paper, policy=name, settings=settings) for name in PAPERS},
         LEARNED: learned,
         INFORMED: lambda task, truth, state=None: Informed(truth.hindsight.expected(truth.hits)),
@@ -176,8 +157,8 @@ def policies(settings: Settings, table: SemanticTable | None = None) -> dict[str
     }
 
 
-def _alone(maker: Callable[[Task], Crawler]) -> Maker:
-    return lambda task, truth, state=None: maker(task)
+def _alone(task: Task, truth: Truth, state: None = None, *, maker: Callable[[Task], Crawler]) -> Crawler:
+    return maker(task)
 
 
 def _learned(
@@ -204,6 +185,6 @@ def _paper(
 
 
 def changed(settings: Settings, **sections: Mapping[str, Any]) -> Settings:
-    """Return settings of which some are others, by their sections."""
+    """Return settings with some values changed, by section."""
     found = {name: getattr(settings, name).model_copy(update=given) for name, given in sections.items()}
     return settings.model_copy(update=found)

@@ -14,14 +14,7 @@ from scentline_lab.simulation.virtual import Task
 
 
 class Texts:
-    """Texts by row, their words numbered by column in order of first occurrence, by field.
-
-    >>> texts = Texts()
-    >>> texts.add(0, ["ski", "alps", "ski"])
-    >>> texts.add(2, ["alps"])
-    >>> [part.tolist() for part in texts.occurrences()]
-    [[0, 0, 0, 2], [0, 1, 0, 1], [0, 0, 1, 0]]
-    """
+    """Texts by row, the words of each field numbered by column in order of first occurrence."""
 
     def __init__(self) -> None:
         self._columns: dict[tuple[str, str], int] = {}
@@ -30,11 +23,9 @@ class Texts:
 
     @property
     def words(self) -> int:
-        """The number of columns."""
         return len(self._columns)
 
     def column(self, word: str, field: str = "") -> int:
-        """Return the column of a word of a field, a new one for a new word."""
         return self._columns.setdefault((field, word), len(self._columns))
 
     def add(self, row: int, words: Iterable[str], field: str = "") -> None:
@@ -47,51 +38,43 @@ class Texts:
             counts[column] += 1
 
     def occurrences(self) -> list[npt.NDArray[np.int32]]:
-        """Return the rows, columns and repeats of the occurrences, as they were added: the text ``rows[i]`` had
-        the word ``repeats[i]`` times already. So 0 marks the distinct ones, and as t^2 is the sum of 2 r + 1
-        over r < t, sums over occurrences give the squares of word counts too.
+        """Return the row and column of each occurrence as added, and how often the text had the word before: 0
+        marks the distinct ones, and the sum of 2 r + 1 over r < t is the square t^2 of a word count.
         """
-        # Copies: an array that is looked at through a view can't grow.
+        # Copies: an array with a view on it can't grow.
         return [np.array(part, np.int32) for part in self._found]
 
 
 _Floats = npt.NDArray[np.float64]
-
-# Weights of words are computed again when the fetched pages are more by this share: the order of the
-# candidates moves with the share that a page has in what is known.
+# Words are weighed anew when the fetched pages are more by this share.
 _GROWTH = 0.1
 
 
 def by_length(dots: npt.NDArray[Any], squares: npt.NDArray[Any]) -> _Floats:
-    """Return products of texts with something, each divided by the text's length; ``squares`` are theirs."""
-    lengths: _Floats = np.sqrt(np.maximum(squares, 1e-12))
-    return dots / lengths
+    """Return products of texts with a query, each divided by the text's length, given its square."""
+    return np.asarray(dots / np.sqrt(np.maximum(squares, 1e-12)), np.float64)
 
 
 class WordQuery:
     """The words of the predicate or, where it has none, the centroid of the fetched pages that satisfy it.
 
-    Pages count by their distinct words. A word weighs its number times ln((1 + N) / (1 + n)), n of N fetched
-    pages having it: without that, a cosine finds what shares "the" and "of". Columns of words are those of
-    ``texts``.
+    Pages count by their distinct words; a word weighs its number times ln((1 + N) / (1 + n)), n of N fetched
+    pages having it. Columns of words are those of ``texts``.
     """
 
     def __init__(self, keywords: Iterable[str], texts: Texts) -> None:
         self._texts = texts
         self._keywords = [texts.column(word) for word in dict.fromkeys(keywords)]
-        self._fetched = 0
-        self._due = 0.0
-        # For each word the fetched pages that have it and the hits among them, its weight, and its part in a
-        # product with the query; the latter two stay as they are in between.
+        self._fetched, self._due, self._length = 0, 0.0, 0.0
+        # By word: the fetched pages and the hits that have it, its weight, and its part in a product with the
+        # query; the latter two stay between two weighings.
         self._pages, self._hits, self._idf, self._part = (np.zeros(0) for _ in range(4))
-        self._length = 0.0
 
     def count(self, words: Iterable[str], holds: bool) -> None:
         """Count the distinct words of a fetched page."""
         columns = np.array([self._texts.column(word) for word in words], np.int64)
         self._fetched += 1
-        self._pages = grown(self._pages, self._texts.words)
-        self._hits = grown(self._hits, self._texts.words)
+        self._pages, self._hits = (grown(each, self._texts.words) for each in (self._pages, self._hits))
         self._pages[columns] += 1
         self._hits[columns] += holds
         if self._fetched >= self._due:
@@ -104,7 +87,7 @@ class WordQuery:
         return grown(self._idf, words, np.log1p(self._fetched)), grown(self._part, words)
 
     def cosines(self, texts: Sequence[Sequence[str]]) -> _Floats:
-        """Return how like the query each of some texts is, from 0 to 1."""
+        """Return the cosine of each text with the query, from 0 to 1."""
         if not self._length:
             return np.zeros(len(texts))
         rows = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
@@ -128,9 +111,8 @@ class WordQuery:
 
 
 class BestFirst(ByBoard):
-    """Orders candidates by the cosine of their text with a query (Cho 1998, section 2, IS(P); Menczer 2004). A
-    candidate's text is the anchor and context words of all known links to it. Without keywords and without a
-    hit all candidates are equal, so breadth-first; URLs that only the log knows have no text and come last.
+    """Orders candidates by the cosine of the anchors and contexts of all known links to them with a query (Cho
+    1998, section 2, IS(P); Menczer 2004); breadth-first without keywords and hits. The log's URLs come last.
     """
 
     def __init__(self, task: Task) -> None:
@@ -145,7 +127,6 @@ class BestFirst(ByBoard):
             row = self._board.row(link.url)
             if not self._board.closed(link.url):
                 self._texts.add(row, (*link.anchor, *link.context))
-        # Cosines but for the query's length, the same for all.
         rows, columns, repeats = self._texts.occurrences()
         size, (weights, parts) = len(self._board), self._query.weights()
         dots = np.bincount(rows, parts[columns], minlength=size)
@@ -153,26 +134,23 @@ class BestFirst(ByBoard):
         self._board.score(by_length(dots, squares))
 
 
-#: What is left of a score from a page to its child (delta), the part of the anchor beside its context (beta),
-#: and the part of what is inherited beside both (gamma).
+#: The paper's delta, beta and gamma.
 DECAY, ANCHOR, INHERITED = 0.5, 0.8, 0.5
 
 
 class SharkSearch(ByBoard):
     """Orders candidates by Shark-Search's potential score (Hersovici and others, WWW7 1998, section 3).
 
-    A child inherits `DECAY` times the similarity of a page that is relevant, and else `DECAY` times what this
-    page inherited itself. Its neighborhood score is `ANCHOR` times the anchor's similarity, and the rest times
-    that of the context, which is 1 where the anchor has some. The potential score is `INHERITED` times the
-    first and the rest times the second; of several links to a page the best counts. Similarity is the cosine
-    with the query (`WordQuery`); of a relevant page, which the verdict tells, 1. Depth is not bounded.
+    A child inherits `DECAY` times the similarity of a relevant page, else times what that page inherited. Its
+    neighborhood score is `ANCHOR` times the anchor's similarity, and the rest times the context's, 1 where the
+    anchor has some. The potential score is `INHERITED` times the first and the rest times the second; the best
+    link to a page counts. Similarity is the cosine with a `WordQuery`, 1 of a hit. Depth is not bounded.
     """
 
     def __init__(self, task: Task) -> None:
         super().__init__(task.trace.accesses)
         self._query = WordQuery(task.keywords, Texts())
-        # Of each URL that a link led to: its potential score, and what it inherits by that link.
-        self._best: dict[str, tuple[float, float]] = {}
+        self._best: dict[str, tuple[float, float]] = {}  # the potential and the inherited score by URL
 
     def judged(self, page: Page, holds: bool) -> None:
         self._board.close(page.url)

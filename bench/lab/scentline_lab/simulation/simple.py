@@ -28,7 +28,7 @@ def grown(values: _Array, size: int, new: float = 0.0) -> _Array:
 
 
 class Board:
-    """Numbers URLs as discovered, the rows, and finds the highest score not closed; a new row's is 0."""
+    """Numbers URLs, the rows, as discovered, and finds the highest score that is open; a new row's is 0."""
 
     def __init__(self, logged: Iterable[str] = ()) -> None:
         self._rows: dict[str, int] = {}
@@ -41,7 +41,6 @@ class Board:
         return len(self._urls)
 
     def row(self, url: str) -> int:
-        """Return the row of a URL, a new one for a new URL."""
         row = self._rows.setdefault(url, len(self._urls))
         if row == len(self._urls):
             self._urls.append(url)
@@ -51,7 +50,6 @@ class Board:
         return row
 
     def put(self, url: str, score: float) -> None:
-        """Set the score of a URL, which may be new."""
         row = self.row(url)
         self._scores[row] = score
 
@@ -65,19 +63,16 @@ class Board:
         return url in self._closed
 
     def score(self, scores: Sequence[float] | _Array) -> None:
-        """Set the scores of all rows, in their order."""
         self._scores[: len(self._urls)] = scores
 
     def scored(self, url: str) -> float:
-        """Return the score of a URL, 0 of one that has no row."""
         return float(self._scores[self._rows[url]]) if url in self._rows else 0.0
 
     def top(self) -> float | None:
-        """Return the highest score of a row that is open; None when there is none."""
         return float(self._scores[self._open].max(initial=-np.inf)) if self._open.any() else None
 
     def take(self, ready: Ready = anywhere) -> str | None:
-        """Close the best URL that is open and on a ready host and return it; None when there is none."""
+        """Close and return the best open URL on a ready host; None when there is none."""
         scores = np.where(self._open, self._scores, -np.inf)
         rows = [scores.argmax()] if ready is anywhere else np.argsort(-scores, kind="stable")
         ranked = chain((self._urls[row] for row in rows if self._open[row]), self._late)
@@ -105,7 +100,7 @@ class ByBoard:
 
 
 class Ranked(ByBoard):
-    """Fetches the URL of the highest score among those linked to, equal ones as discovered; the log's last."""
+    """Fetches the URL of the highest score, equal ones as discovered; those that only the log knows last."""
 
     def __init__(self, score: Callable[[str], float], logged: Iterable[str] = ()) -> None:
         super().__init__(logged)
@@ -124,23 +119,21 @@ class Ranked(ByBoard):
 
 
 class Oracle(Ranked):
-    """Takes a page that satisfies the predicate where links have made one known, else goes breadth-first. It is
-    greedy, so no upper bound. It knows no log, which would tell it every URL at once.
-    """
+    """Takes a hit that links made known, else goes breadth-first: greedy, so no upper bound; without a log."""
 
     def __init__(self, hits: Collection[str]) -> None:
         super().__init__(lambda url: float(url in hits))
 
 
 class BreadthFirst(Ranked):
-    """First found, first fetched (Cho 1998, Figure 2, 1): the seeds, then their links, then those of these."""
+    """First found, first fetched (Cho 1998, Figure 2, 1)."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(lambda url: 0.0, task.trace.accesses)
 
 
 class Drawn:
-    """URLs that chance draws from; the last takes the place of one that is taken, so it costs O(1)."""
+    """URLs that chance draws from; the last takes the place of one that is taken, so that it costs O(1)."""
 
     def __init__(self) -> None:
         self._urls: list[str] = []
@@ -152,17 +145,15 @@ class Drawn:
 
     def discard(self, url: str) -> None:
         place = self._places.pop(url, None)
-        last = None if place is None else self._urls.pop()
-        if place is not None and last is not None and last != url:
+        if place is not None and (last := self._urls.pop()) != url:
             self._urls[place], self._places[last] = last, place
 
     def on(self, ready: Ready) -> Sequence[str]:
-        """Return those on ready hosts."""
         return self._urls if ready is anywhere else [url for url in self._urls if ready(host(url))]
 
 
 class Chance:
-    """Draws uniformly among the log's URLs and the link targets: the base rate of what can be reached."""
+    """Draws uniformly from the log's URLs and the link targets: the base rate of what can be reached."""
 
     def __init__(self, task: Task) -> None:
         self._random = task.random
@@ -214,7 +205,7 @@ class Estimated(ByBoard):
 
 
 class Backlink(Estimated):
-    """Orders candidates by the number of known in-links, each page's once: IB'(P) (Cho 1998, Figure 2, 2)."""
+    """Orders candidates by IB'(P), the number of known pages with a link to them (Cho 1998, Figure 2, 2)."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(Backlinks[str](), task)
@@ -223,31 +214,29 @@ class Backlink(Estimated):
 class PageRank(Estimated):
     """Orders candidates by IR'(P), PageRank over what is known (Cho 1998, Figure 2, 3)."""
 
-    def __init__(self, task: Task, every: int = EVERY) -> None:
-        super().__init__(Rank[str](DAMPING, every), task)
+    def __init__(self, task: Task) -> None:
+        super().__init__(Rank[str](DAMPING, EVERY), task)
 
 
 class Opic(ByBoard):
     """Orders candidates by their cash (Abiteboul, Preda, Cobena, WWW 2003, sections 3 and 4: OPIC, greedy).
 
-    All seeds start with the same cash. A page that is fetched hands its own on, in equal shares to the distinct
-    pages that it links to and the virtual page, which every page links to; a URL that brought no page links to
-    nothing else. The virtual page hands on what it has, to all URLs alike, when it is the richest. As pages are
-    fetched once, the paper's history, the cash a page ever had, is not needed.
+    Seeds start with equal cash. A fetched page hands its own on in equal shares to the distinct pages that it
+    links to and the virtual page; a URL without a page to the latter alone. The virtual page hands its cash to
+    all URLs alike when it is the richest. Pages are fetched once, so the paper's history is not needed.
     """
 
     def __init__(self, task: Task) -> None:
         super().__init__(task.trace.accesses)
-        self._cash = np.zeros(0)
-        self._virtual = 0.0
+        self._cash, self._virtual = np.zeros(0), 0.0
 
     def add_seed(self, url: str) -> None:
         row = self._row(url)
         self._cash[row] = 1.0
 
     def judged(self, page: Page, holds: bool) -> None:
-        targets = [self._row(url) for url in dict.fromkeys(link.url for link in page.links) if url != page.url]
-        self._hand_on(page.url, targets)
+        distinct = dict.fromkeys(link.url for link in page.links if link.url != page.url)
+        self._hand_on(page.url, [*map(self._row, distinct)])
 
     def failed(self, url: str) -> None:
         self._hand_on(url, [])
@@ -275,23 +264,19 @@ class Opic(ByBoard):
         self._virtual += share
 
 
-#: Similarity from which on a path belongs to an arm, as in the paper; the weight of the exploration.
-LIKE = 0.75
-EXPLORATION = 0.1
-#: What pairs of elements are projected onto, as in the paper.
+#: The least likeness of a path to its arm, as in the paper, and the weight of the exploration.
+LIKE, EXPLORATION = 0.75, 0.1
+#: Numbers that pairs of elements are projected onto, as in the paper.
 _NUMBERS = 4096
 
 
 @dataclass
 class _Arm:
-    """URLs that may be chosen, and how often that was done and rewarded; one in flight has no reward yet."""
-
     open: Drawn = field(default_factory=Drawn)
     choices: int = 0
     rewards: int = 0
 
     def bound(self, choices: int, exploration: float) -> float:
-        """Return the upper bound of the arm's mean reward after ``choices`` of all arms."""
         n = self.choices
         return self.rewards / n + exploration * math.sqrt(math.log(choices) / n) if n else math.inf
 
@@ -299,24 +284,18 @@ class _Arm:
 class TagPaths:
     """Draws from the arm of the highest bound, after SB-CLASSIFIER (Gauquier and others, arXiv 2602.11874).
 
-    A new URL belongs to the arm that the tag path of its first link is most like (`Arms`). The next is drawn by
-    chance from the arm of the highest r + ``exploration`` sqrt(ln t / n), r being the mean reward of n of t
-    choices: AUER, for bandits whose arms may sleep (Kleinberg, Niculescu-Mizil, Sharma 2010).
-
-    A page's reward is its own verdict, not the number of files that it links to, as in the paper: so much less
-    that the paper's weight, 2 sqrt(2), would have it explore alone. URLs that only the log knows come last.
+    A new URL belongs to the arm that the tag path of its first link is most like (`Arms`). Chance draws in the
+    arm of the highest r + ``exploration`` sqrt(ln t / n), r being the mean reward of n of t choices: AUER, for
+    bandits whose arms may sleep (Kleinberg, Niculescu-Mizil, Sharma 2010). The reward is the verdict; the
+    paper's is the number of files linked to, so its weight, 2 sqrt(2), is too large. The log's URLs come last.
     """
 
     def __init__(self, task: Task, exploration: float = EXPLORATION) -> None:
-        self._random = task.random
-        self._exploration = exploration
-        self._paths = Arms(LIKE)
-        self._seeds, self._arms = _Arm(), list[_Arm]()
+        self._random, self._exploration, self._choices = task.random, exploration, 0
+        self._paths, self._seeds, self._arms = Arms(LIKE), _Arm(), list[_Arm]()
         self._logged = dict.fromkeys(task.trace.accesses)
-        # What was given to an arm or asked for; the arm of what is in flight.
-        self._known: set[str] = set()
+        self._known: set[str] = set()  # given to an arm or asked for
         self._flying: dict[str, _Arm] = {}
-        self._choices = 0
 
     def add_seed(self, url: str) -> None:
         self._known.add(url)
@@ -357,17 +336,14 @@ class TagPaths:
 
 
 class Arms:
-    """Tag paths by likeness: each belongs to the arm of the nearest mean, or below ``like`` to a new one.
-
-    A path is the bag of its pairs of elements that follow each other, its ends included, projected as in the
-    paper onto 4,096 numbers, of which pairs may share one; the nearest mean is that of the highest cosine.
+    """Tag paths by likeness: each belongs to the arm whose mean has the highest cosine, below ``like`` to a new
+    one. A path is the bag of its pairs of consecutive elements and ends, hashed as in the paper.
     """
 
     def __init__(self, like: float) -> None:
         self._like = like
-        # For each arm the sum of its paths, which points where their mean does, and the square of its length.
-        self._sums = np.zeros((0, _NUMBERS))
-        self._squares = np.zeros(0)
+        # By arm the sum of its paths, which points where their mean does, and the square of the sum's length.
+        self._sums, self._squares = np.zeros((0, _NUMBERS)), np.zeros(0)
 
     def of(self, path: str) -> int:
         """Return the number of a path's arm, which moves towards it."""

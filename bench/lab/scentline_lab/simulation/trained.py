@@ -1,9 +1,4 @@
-"""Policies that learn from labels: `link-classifier` and `tag-paths` while they crawl, `informed` from those of
-other pages.
-
-What lies between a policy and `informed` might be learned sooner, or better; what lies between this one and the
-oracle no words of links tell.
-"""
+"""Policies that learn from labels: `link-classifier` while it crawls, `informed` from those of other pages."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
@@ -24,18 +19,15 @@ from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.bool_]
-#: Returns the loss of each row, and its slope, of how far the row lies on its side.
+#: Returns each row's loss and its slope, given how far the row lies on its side.
 Loss = Callable[[Floats], tuple[Floats, Floats]]
-
-#: Parts that the URLs fall into, by their identifiers.
 FOLDS = 5
-# Strength of the square penalty on weights, and steps of the descent at most.
-_PENALTY = 0.1
-_STEPS = 150
+# Strength of the square penalty on weights, and the most steps of the descent.
+_PENALTY, _STEPS = 0.1, 150
 
 
 class Informed(Ranked):
-    """Takes the candidate of the most hits ``expected`` of a request; one that no link leads to comes last."""
+    """Takes the candidate of the most hits ``expected`` of a request."""
 
     def __init__(self, expected: Mapping[str, float]) -> None:
         super().__init__(lambda url: expected.get(url, 0.0))
@@ -44,33 +36,28 @@ class Informed(Ranked):
 class Hindsight:
     """What all pages of an archive say of the URLs that they link to, and what labels teach of that.
 
-    A URL has the words of its own and of the links to it (anchor, context, heading), by field, and the pages
-    with these links. A word met t times in n of N texts weighs ln(1 + t) ln((1 + N) / (1 + n)); a text is a
-    vector of length 1. P(page comes) P(hit | page) are two logistic regressions, the first learned from all
-    URLs, the second from those that have a page. They are cross-fitted: each fold's probabilities come from the
-    labels of the other four (Stone 1974), so that no label tells of itself.
+    A URL's text has its own words, those of the links to it (anchor, context, heading) and the pages with these
+    links, by field. A word met t times in n of N texts weighs ln(1 + t) ln((1 + N) / (1 + n)); a text is a
+    vector of length 1. P(page comes) P(hit | page) are two logistic regressions, the second of the URLs with a
+    page. Each fold's probabilities come from the labels of the other four (cross-fitting, Stone 1974).
     """
 
     def __init__(self, pages: Mapping[str, Page]) -> None:
         self._pages = pages
-        # The labels that were learned last, and what that told.
-        self._hits: Collection[str] | None = None
-        self._expected: Mapping[str, float] = {}
+        self._latest: tuple[Collection[str] | None, Mapping[str, float]] = None, {}
 
     def expected(self, hits: Collection[str]) -> Mapping[str, float]:
         """Return the hits expected of a request for each URL with a link to it; ``hits`` are the labels."""
-        if hits is not self._hits:
+        if hits is not self._latest[0]:
             urls, texts, folds, paged, comes = self._linked
             labels = np.array([url in hits for url in urls], np.bool_)
             chances = comes * cross_fitted(texts, labels, paged, folds)
-            self._hits, self._expected = hits, dict(zip(urls, chances.tolist(), strict=True))
-        return self._expected
+            self._latest = hits, dict(zip(urls, chances.tolist(), strict=True))
+        return self._latest[1]
 
     @cached_property
     def _linked(self) -> tuple[list[str], Any, npt.NDArray[np.int64], Labels, Floats]:
-        """The URLs that links lead to: their texts as rows of length 1, their folds, whether a page came, and
-        the probability that one comes.
-        """
+        """The URLs that links lead to, their texts, folds, whether a page came, and how probable that was."""
         texts, rows = Texts(), dict[str, int]()
         for page in self._pages.values():
             for link in page.links:
@@ -127,30 +114,22 @@ def linear(texts: Any, labels: Labels, loss: Loss) -> Floats:
     return np.asarray(found.x, np.float64)
 
 
-#: Pages between two trainings, once there are as many.
-EVERY = 100
-_FIRST = 10
+#: Pages before the first training, and between two of the later ones.
+_FIRST, EVERY = 10, 100
 
 
 class LinearSvm(NamedTuple):
-    """What decides on a row of k words: margin = sum of their ``weights`` / sqrt(k) + ``bias``. P(hit) is the
-    sigmoid of ``slope`` margin + ``offset``.
-    """
+    """P(hit) is sigmoid(slope margin + offset), the margin of k words their weights' sum / sqrt(k) + bias."""
 
     weights: Floats
     bias: float
     slope: float
     offset: float
 
-    def probability(self, margin: float) -> float:
-        return float(expit(self.slope * margin + self.offset))
-
 
 def fit(rows: npt.NDArray[Any], columns: npt.NDArray[Any], labels: Labels, words: int) -> LinearSvm:
-    """Return a machine trained on rows of words, columns below ``words``, each pair once.
-
-    Each row is a vector of length 1. The loss is the squared hinge, summed with both classes of equal weight,
-    plus a penalty on the weights. The sigmoid is Platt's (1999), fitted to the same rows. There must be both.
+    """Return a machine by the squared hinge, both classes weighing alike; there must be both. Columns are below
+    ``words``, each once in a row, which is a vector of length 1.
     """
     hits = int(labels.sum())
     share = len(labels) / 2 / np.where(labels, hits, len(labels) - hits)
@@ -166,9 +145,8 @@ def fit(rows: npt.NDArray[Any], columns: npt.NDArray[Any], labels: Labels, words
 
 
 def platt(margins: Floats, labels: Labels) -> tuple[float, float]:
-    """Return slope and offset of the sigmoid that fits the labels best; the slope is never negative. The labels
-    are drawn in by one made-up row of each class (Platt 1999), so that a margin that parts the classes fully
-    still has a finite slope.
+    """Return slope (0 or more) and offset of the sigmoid that fits the labels best; one made-up row of each
+    class keeps the slope finite (Platt 1999).
     """
     hits = int(labels.sum())
     aims = np.where(labels, (hits + 1) / (hits + 2), 1 / (len(labels) - hits + 2))
@@ -187,19 +165,16 @@ class LinkClassifier(ByBoard):
     """Orders candidates by a linear SVM on the words of URL, anchors and contexts, as the crawler ACHE does.
 
     A candidate's features are the distinct words of its URL and of all known links to it, by field. The machine
-    learns from the fetched pages that links lead to: after 10 pages, at each doubling, then every ``every``
-    pages, and after each page while there is none for want of a hit. All candidates are scored anew after each
-    page. Until there is a machine it goes breadth-first. URLs that only the log knows come last.
+    learns from the fetched pages with links to them, once some are hits and some are not: after 10 pages, at
+    each doubling, then every 100. All candidates are scored after each page; without a machine, breadth-first.
     """
 
-    def __init__(self, task: Task, every: int = EVERY) -> None:
+    def __init__(self, task: Task) -> None:
         super().__init__(task.trace.accesses)
-        self._texts = Texts()
-        self._every = every
+        self._texts, self._due = Texts(), _FIRST
         self._machine: LinearSvm | None = None
         self._verdicts: dict[str, bool] = {}
         self._linked: set[str] = set()
-        self._due = min(_FIRST, every)
 
     def add_seed(self, url: str) -> None:
         self._row(url)
@@ -222,11 +197,11 @@ class LinkClassifier(ByBoard):
             self._board.score(sums / np.sqrt(np.maximum(sizes, 1)) + self._machine.bias)
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return the candidate most likely to be a hit, with that probability once the machine is there."""
-        choice = super().next(ready)
-        if choice is None or self._machine is None or choice.url not in self._linked:
+        choice, machine = super().next(ready), self._machine
+        if choice is None or machine is None or choice.url not in self._linked:
             return choice
-        return Choice(choice.url, self._machine.probability(self._board.scored(choice.url)))
+        margin = self._board.scored(choice.url)
+        return Choice(choice.url, float(expit(machine.slope * margin + machine.offset)))
 
     def _row(self, url: str) -> int:
         size = len(self._board)
@@ -236,7 +211,6 @@ class LinkClassifier(ByBoard):
         return row
 
     def _train(self, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> None:
-        """Train a machine anew, where there is enough to learn from."""
         examples = [url for url in self._verdicts if url in self._linked]
         labels = np.array([self._verdicts[url] for url in examples], np.bool_)
         if labels.all() or not labels.any():
@@ -246,4 +220,4 @@ class LinkClassifier(ByBoard):
         known = numbers[rows] >= 0
         self._machine = fit(numbers[rows[known]], columns[known], labels, self._texts.words)
         fetched = len(self._verdicts)
-        self._due = min(2 * fetched, (fetched // self._every + 1) * self._every)
+        self._due = min(2 * fetched, (fetched // EVERY + 1) * EVERY)

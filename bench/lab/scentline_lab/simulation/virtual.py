@@ -1,8 +1,8 @@
-"""A crawl without a network: pages and verdicts are known, and a policy says in which order to ask for them."""
+"""A crawl without a network: pages and verdicts are known, and a policy says in which order to ask."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from heapq import heappop, heappush
@@ -22,15 +22,14 @@ from scentline.models.trace import Trace
 from scentline.models.url import host, origin, owner
 
 MEDIAN_SECONDS, LONGEST_SECONDS = 0.3, 5.0
-#: Deviations of the logarithm of the seconds: of a host's from others', and of a page's from its host's.
+# Deviations of the logarithm of the seconds: of a host's from others', and of a page's from its host's.
 _OF_HOSTS, _OF_PAGES = 0.6, 0.8
-#: One host of so many hangs, and at least one does; its answers wait for longer than crawlers do.
-_HOSTS_A_HANGING = 20
-_HANGING_SECONDS = 600.0
+# One host of so many hangs, at least one, for longer than crawlers wait.
+_HOSTS_A_HANGING, _HANGING_SECONDS = 20, 600.0
 
 
 class Latency:
-    """Seconds that the answer at a URL waits: log-normal, by host and by URL; equal seeds give equal ones.
+    """Seconds that the answer at a URL waits, log-normal by host and by URL.
 
     >>> late = Latency(1, ["a.example", "b.example"])
     >>> sorted(late(f"http://{host}.example/") for host in "ab")[1]
@@ -55,12 +54,9 @@ class Latency:
 
 
 class Clock(NamedTuple):
-    """What a crawl of so many ``seconds`` is held to, as the settings of the same names hold the real one.
-
-    Requests to a host are ``delay`` seconds apart, and ``factor`` times its usual answer, of which one is
-    waited for ``patience`` seconds. ``connections`` may be open. Reading and judging a page takes ``reading``
-    seconds of this machine, one page at a time. ``paced`` says that no more pages are in flight than are judged
-    in time (`models.frontier.turns.Pace`), as of a policy that learns.
+    """What a crawl of so many ``seconds`` is held to, as settings of like names hold a real one. An answer
+    is waited for ``patience`` seconds, a page read and judged in ``reading``, one at a time. ``paced`` bounds
+    the pages in flight by `Pace`.
     """
 
     seconds: float
@@ -81,11 +77,10 @@ def slots_used(
     delay: float,
     end: float,
 ) -> float:
-    """Return the share of ``hosts``' seconds up to ``end`` that were used, of those that might have been.
+    """Return the share of the ``hosts``' seconds up to ``end`` that were used, of those that might have been.
 
     A second of a host is used while a request to it is not answered or less than ``delay`` seconds old. It
-    might be while a URL of it is known, from ``seeds`` or the ``links`` of a page that was answered, that was
-    not asked for. 0 where there is no such second.
+    might be while a URL of it is known, from ``seeds`` or the ``links`` of a page that came, and not asked for.
     """
     known, busy, asked = dict.fromkeys(seeds, 0.0), defaultdict(list), {}
     for request in sorted(requests, key=lambda request: request.answered):
@@ -102,7 +97,6 @@ def slots_used(
 
 
 def _length(intervals: Iterable[tuple[float, float]], end: float) -> float:
-    """Return how many seconds up to ``end`` lie in one of the intervals at least."""
     length = reached = 0.0
     for start, stop in sorted(intervals):
         length += max(0.0, min(stop, end) - max(start, reached))
@@ -115,7 +109,7 @@ Ready: TypeAlias = Callable[[str], bool]
 
 
 def anywhere(host: str) -> bool:
-    """Tell that a host may be asked: of each, where no time passes."""
+    """Return True: any host may be asked where no time passes."""
     return True
 
 
@@ -128,10 +122,7 @@ class Choice(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a policy is set to: ``keywords``, and what is ``sought``, are the predicate's.
-
-    ``trace`` is the log, known from the start; ``random`` the policy's own source of chance.
-    """
+    """A predicate's ``keywords`` and what it has ``sought``, the log, and the policy's own source of chance."""
 
     keywords: tuple[str, ...]
     trace: Trace
@@ -146,19 +137,18 @@ class Crawler(Protocol):
         """Make a URL a candidate to start from."""
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Take in a page that came and whether it satisfies the predicate; each URL once."""
+        """Take in a page that came, each URL once, and whether it satisfies the predicate."""
 
     def failed(self, url: str) -> None:
-        """Take in that a request brought no page; the URL is no candidate, now or later."""
+        """Take in that a request brought no page: the URL is no candidate, now or later."""
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Take the best on a ``ready`` host out of the candidates for good; None when there is none."""
+        """Take the best candidate on a ``ready`` host for good; None when there is none."""
 
 
 class Request(NamedTuple):
-    """One request of a crawl, and what the policy said when it chose it (`simulation.crawler.Choice`). ``page``
-    says whether a page came, ``hit`` whether that satisfies the predicate. Where time passes it was made and
-    answered ``came`` and ``answered`` seconds after the start.
+    """One request of a crawl, with its `Choice`: whether a page came, and a hit; where time passes, how many
+    seconds after the start the request ``came`` and was ``answered``.
     """
 
     url: str
@@ -171,9 +161,8 @@ class Request(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The limits of a crawl, as the settings of the same names; 0 is no limit. It ends after ``budget`` pages,
-    or when the time of ``clock`` is over. Seeds are asked first, in their order, as in
-    Aggarwal 2004, Figure 1, or, as in a real crawl and with a ``clock``, where the policy chooses them.
+    """The limits of a crawl, as the settings of the same names; 0 is no limit. Seeds are asked first (Aggarwal
+    2004, Figure 1), or, as in a real crawl and always with a ``clock``, where the policy chooses them.
     """
 
     budget: int
@@ -195,7 +184,7 @@ NO_TEXTS = Texts({}, 1.0)
 
 
 class Copies:
-    """Finds pages that are like a page before, as the judge does: of the latest whose sketches share a band."""
+    """Finds pages that are like an earlier one, as the judge does: of the latest that share a band."""
 
     def __init__(self, least: float) -> None:
         self._least = least
@@ -204,7 +193,7 @@ class Copies:
     def original(
         self, page: str, sketch: Sketch | None, may: Callable[[str], bool] = lambda _: True
     ) -> str | None:
-        """Return the page that one is like, of those that ``may`` be; remember it where there is none."""
+        """Return the page that one is like, of those that ``may`` be; without any remember this one."""
         if sketch is None:
             return None
         found = [self._known[band] for band in bands(sketch)]
@@ -227,10 +216,9 @@ def virtual_crawl(
 ) -> list[Request]:
     """Return the requests that ``crawler`` makes, in the order of their answers.
 
-    ``hits`` are the URLs of the pages that satisfy the predicate. A URL without a page is a request that fails,
-    as a dead link does, and so does a near-duplicate of a page of the same owner that came before, as ``texts``
-    tell. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. What is in flight was
-    chosen without the answers. Raises ValueError when the policy chooses a URL twice: it would never end.
+    ``hits`` are the URLs of the pages that satisfy the predicate. A request for a URL without a page fails, as
+    does one for a near-duplicate, by ``texts``, of an earlier page of the same owner. URLs that are ``barred``,
+    or of a host whose budget is spent, cost nothing. Raises ValueError when the policy chooses a URL twice.
     """
     kind = _Crawl if terms.clock is None else _TimedCrawl
     return kind(pages, hits, crawler, terms, barred, texts.sketches, Copies(texts.likeness)).run(seeds)
@@ -238,8 +226,6 @@ def virtual_crawl(
 
 @dataclass
 class _Crawl:
-    """The requests that were answered, those in flight, and what is to happen, the earliest first."""
-
     pages: Mapping[str, Page]
     hits: Collection[str]
     crawler: Crawler
@@ -250,17 +236,16 @@ class _Crawl:
     end: float = inf
     ready: Ready = anywhere
     now: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.seeds: deque[str] = deque()
-        self.chosen: set[str] = set()
-        self.asked: set[str] = set()
-        self.flying: dict[str, Choice] = {}
-        self.answered: list[Request] = []
-        self.judged = 0
-        self.of_host: Counter[str] = Counter()
-        self.due: list[tuple[float, int, Callable[[], None]]] = []
-        self.events = count()
+    judged: int = 0
+    seeds: deque[str] = field(default_factory=deque)
+    chosen: set[str] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
+    flying: dict[str, Choice] = field(default_factory=dict)
+    answered: list[Request] = field(default_factory=list)
+    of_host: Counter[str] = field(default_factory=Counter)
+    #: What is to happen, the earliest first.
+    due: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
+    events: Iterator[int] = field(default_factory=count)
 
     def run(self, seeds: Sequence[str]) -> list[Request]:
         distinct = dict.fromkeys(seeds)
@@ -280,7 +265,6 @@ class _Crawl:
         return window(self.judged, self.terms.window_share, self.terms.window_max)
 
     def next(self) -> Choice | None:
-        """Return what to ask for now: a seed first, then what the policy chooses; None without room."""
         if len(self.flying) >= min(self.window(), self.terms.budget - self.judged):
             return None
         while self.seeds:
@@ -295,7 +279,7 @@ class _Crawl:
         return None
 
     def may_ask(self, url: str) -> bool:
-        """Return whether a URL may be asked for; one that may counts as asked for."""
+        """Return whether a URL may be asked for, and count one that may as asked for."""
         name, limit = host(url), self.terms.host_budget
         if url in self.asked or url in self.barred:
             return False
@@ -311,11 +295,8 @@ class _Crawl:
         self.after(0, partial(self.answer, url))
 
     def answer(self, url: str, came: float = 0.0, answered: float = 0.0) -> None:
-        """Give the answer to the policy: the page, if it is no near-duplicate of one of the same owner."""
-        page, own = self.pages.get(url), owner(host(url))
-        if page is not None and self.copies.original(
-            url, self.sketches.get(url), lambda other: owner(host(other)) == own
-        ):
+        page, sketch, own = self.pages.get(url), self.sketches.get(url), owner(host(url))
+        if page is not None and self.copies.original(url, sketch, lambda other: owner(host(other)) == own):
             page = None
         hit = page is not None and url in self.hits
         self.landed(url, page is not None, hit, came, answered)
@@ -331,19 +312,17 @@ class _Crawl:
         self.answered.append(Request(url, page, hit, choice.probability, choice.explored, came, answered))
 
 
+@dataclass
 class _TimedCrawl(_Crawl):
-    """A crawl in which time passes; who may be asked, and how many at once, the frontier's parts say."""
+    """A crawl in which time passes."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         assert self.terms.clock is not None
         self.clock = clock = self.terms.clock
         self.end = clock.seconds
         self.clocks = HostClocks(clock.delay, UNLIMITED, dict[str, HostState]().get, clock.factor)
         self.ready = lambda name: self.clocks.ready(name, self.now)
-        #: The hosts whose robots.txt was asked for: a page comes a delay after it.
-        self.known: set[str] = set()
-        #: When this machine is done with what came.
+        self.known: set[str] = set()  # hosts whose robots.txt was asked for: a page comes a delay after it
         self.reads_until = 0.0
         self.pace = Pace(clock.connections)
 
@@ -361,7 +340,6 @@ class _TimedCrawl(_Crawl):
         self.after(began - self.now + min(waits, clock.patience), came)
 
     def came(self, url: str, began: float, answered: bool) -> None:
-        """Handle an answer, or its absence; a page is judged when all before it are."""
         name, now = host(url), self.now
 
         def note(state: HostState) -> None:
@@ -371,14 +349,14 @@ class _TimedCrawl(_Crawl):
         self.clocks.finished(name, now)
         self.clocks.told(name, note)
         self.clocks.answered(name)
-        # A host may be asked again then, which the next choice sees.
+        # The next choice sees that the host may be asked again.
         self.after(self.clocks.wait(name, now).until - now, lambda: None)
         if answered and url in self.pages:
             self.reads_until = max(self.reads_until, now) + self.clock.reading
             self.after(self.reads_until - now, partial(self.judge, url, began, now))
         elif answered:
             self.answer(url, began, now)
-        else:  # for now: that says nothing of the page
+        else:  # for now, which says nothing of the page
             self.landed(url, False, False, began, now)
 
     def judge(self, url: str, began: float, answered: float) -> None:
