@@ -32,8 +32,8 @@ from scentline_lab.evaluate.run import read_seeds
 from scentline_lab.experiment import Progress
 from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.policies import LEARNED, Truth, changed, policies
-from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
+from scentline_lab.simulation.words import Hindsight
 
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"
 #: Pages in flight at most: as by default, and one at a time.

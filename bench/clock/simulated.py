@@ -14,7 +14,6 @@ from scentline.models.trace import Trace
 from scentline.streams.settings import Settings
 from scentline_lab.reading import Web
 from scentline_lab.simulation.policies import REUSABLE, Truth, policies
-from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import (
     Choice,
     Clock,
@@ -25,6 +24,7 @@ from scentline_lab.simulation.virtual import (
     anywhere,
     virtual_crawl,
 )
+from scentline_lab.simulation.words import Hindsight
 
 
 class Together:

@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 from scentline.models.page import Link, Page
 from scentline.models.trace import Step, Trace
 from scentline.models.url import identifier
-from scentline_lab.simulation.queries import BestFirst, SharkSearch
 from scentline_lab.simulation.simple import (
     Arms,
     Backlink,
@@ -26,16 +25,18 @@ from scentline_lab.simulation.simple import (
     Oracle,
     TagPaths,
 )
-from scentline_lab.simulation.trained import (
+from scentline_lab.simulation.virtual import Crawler, Task, Terms, virtual_crawl
+from scentline_lab.simulation.words import (
     FOLDS,
+    BestFirst,
     Hindsight,
     Informed,
     LinkClassifier,
+    SharkSearch,
     linear,
     logistic,
     platt,
 )
-from scentline_lab.simulation.virtual import Crawler, Task, Terms, virtual_crawl
 from tests.cases import each_case
 
 
@@ -186,7 +187,8 @@ def test_the_board_gives_what_a_sort_would(puts: list[tuple[str, int]]) -> None:
             assert board.scored(url) == score
         ranked = sorted(scores.keys() - closed, key=lambda name: (-scores[name], list(scores).index(name)))
         late = [name for name in "xy" if name not in closed and name not in scores]
-        assert deepcopy(board).take() == next(iter(ranked + late), None)
+        taken = deepcopy(board).next()
+        assert (taken and taken.url) == next(iter(ranked + late), None)
         assert len(board) == len(scores)
 
 

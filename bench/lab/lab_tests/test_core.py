@@ -26,8 +26,8 @@ from scentline_lab.simulation.policies import (
     Truth,
     policies,
 )
-from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import Task
+from scentline_lab.simulation.words import Hindsight
 from tests.agents.pipeline import TIGHT, WIDE, Crawl, Pipeline, Place, a_place
 from tests.cases import each_case
 from tests.models.teaching import weighed

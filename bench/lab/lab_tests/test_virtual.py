@@ -13,7 +13,6 @@ from scentline.models.trace import Step, Trace
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.policies import Truth, policies
 from scentline_lab.simulation.simple import BreadthFirst, Chance
-from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import (
     Choice,
     Clock,
@@ -26,6 +25,7 @@ from scentline_lab.simulation.virtual import (
     slots_used,
     virtual_crawl,
 )
+from scentline_lab.simulation.words import Hindsight
 from tests.cases import each_case
 
 

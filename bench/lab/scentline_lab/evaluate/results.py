@@ -42,9 +42,7 @@ def band(curves: Sequence[Curve]) -> tuple[Curve, Curve]:
 
 
 def outcomes(requests: Iterable[Request], *, explored: bool) -> list[Outcome]:
-    """Return the outcomes of the pages that chance alone chose, or of all others, whose probabilities are
-    biased: those of the best are too high.
-    """
+    """Return the outcomes of the pages that chance alone chose, or of all others, which are biased upwards."""
     told = ((each.probability, each.hit) for each in requests if each.page and each.explored == explored)
     return [(probability, hit) for probability, hit in told if probability is not None]
 
@@ -200,10 +198,6 @@ class Result(NamedTuple):
     slots: float | None = None
 
     @property
-    def run(self) -> tuple[str, int]:
-        return self.predicate, self.start
-
-    @property
     def auc(self) -> float:
         return float(self.curve[:AREA].mean())
 
@@ -262,7 +256,8 @@ class Results:
         explored = reliability([pair for result in found for pair in result.explored])
         requests, pages = sum(each.requests for each in found), sum(each.pages for each in found)
         area = fmean(result.auc for result in found)
-        best = [self._oracle[result.run] for result in found if result.run in self._oracle]
+        runs = ((result.predicate, result.start) for result in found)
+        best = [self._oracle[run] for run in runs if run in self._oracle]
         # The oracle, which had the pages of an earlier crawl, is no measure without them.
         comparable = best and not found[0].policy.endswith(NEW_ONLY)
 
@@ -288,7 +283,7 @@ class Results:
 
     @cached_property
     def _oracle(self) -> dict[tuple[str, int], float]:
-        return {result.run: result.auc for result in self.of_policy(ORACLE)}
+        return {(result.predicate, result.start): result.auc for result in self.of_policy(ORACLE)}
 
     def band(self, policy: str, predicate: str | None = None) -> tuple[Curve, Curve]:
         """Return mean and deviation over the starts of a policy's curve, for a predicate or all on the mean."""

@@ -20,7 +20,7 @@ from scentline_lab.experiment import Progress
 from scentline_lab.reading import LogReader, Web, load_web
 from scentline_lab.simulation import policies as registry
 from scentline_lab.simulation import virtual
-from scentline_lab.simulation.trained import Hindsight
+from scentline_lab.simulation.words import Hindsight
 
 FIRST = ":first"  #: Added to the random seeds of an earlier crawl.
 #: Put behind a policy's name: with the state of an earlier crawl; without the earlier crawl's pages.
@@ -49,11 +49,9 @@ class Crawl(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What all crawls of an evaluation have in common.
-
-    ``trace`` is the log, ``first`` that of an earlier crawl, whose state a later one takes up (Aggarwal 2004,
-    section 4.1), ``whole`` the log without bounds, for policies as printed; ``less`` has traces for the learned
-    policy, by the end of its name then. ``seeds`` pages a start are drawn from ``sources``.
+    """What all crawls of an evaluation have in common. ``first`` is the log of an earlier crawl, whose state a
+    later one takes up (Aggarwal 2004, section 4.1), ``whole`` the log without bounds, for policies as printed;
+    ``less`` has traces for the learned policy, by the end of its name then.
     """
 
     web: Web

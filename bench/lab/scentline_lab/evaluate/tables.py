@@ -1,6 +1,7 @@
 """The evaluation as tables: CSV files, and the object that ``--json`` prints; policies compared run by run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -49,9 +50,7 @@ def compared(results: of.Results, random_seed: int) -> list[Compared]:
 
 
 def compared_by_area(webs: Sequence[of.Results], random_seed: int, name: str) -> list[Compared]:
-    """Return each policy against the one of the largest mean but for the limits; the learned one against each
-    other; and against itself without the log, and with the log's pages alone.
-    """
+    """Return each policy against the best but for the limits; the learned one against each, and with less."""
     policies, figure = plain(webs), AREAS[name]
     contest = [policy for policy in policies if policy not in LIMITS]
     best = max(contest, key=lambda policy: of.macro([each.groups(policy, figure) for each in webs]), default="")
@@ -77,9 +76,7 @@ def reuse(results: of.Results, random_seed: int) -> list[Versus]:
 
 
 def headline(results: of.Results, random_seed: int) -> list[Versus]:
-    """Return each single run of the collaborative policy against the best of the linkage policy's, by area, as
-    in Aggarwal 2004, Figures 2 and 3; nothing where one of the two did not run, or from one start alone.
-    """
+    """Return each collaborative run against the best by links, by area (Aggarwal 2004, Figures 2 and 3)."""
     found = []
     for policy, other in (("collaborative" + end, "linkage" + end) for end in ("", PRINTED)):
         one, two = (results.groups(name, AREAS["auc"]) for name in (policy, other))
@@ -127,21 +124,16 @@ def write_order(output: Output, name: str, order: Sequence[Request]) -> None:
 
 
 def write_tables(output: Output, results: of.Results, random_seed: int) -> None:
-    """Write the figures of each crawl and policy, the latter on the mean of all predicates, with the 95 %
-    intervals of the areas over these, and for each; curves.
-    """
+    """Write the figures of each crawl, those of each policy on the mean with 95 % intervals, and the curves."""
     columns = list(results.figures_of(results.all[:1]))
     rows = ((*found[:3], *results.figures_of([found]).values()) for found in results.all)
     output.write("results", ("predicate", "policy", "start", *columns), rows)
 
-    def means() -> Iterator[tuple[object, ...]]:
-        for policy in results.policies:
-            yield MEAN, policy, *results.figures(policy).values(), *_bounds([results], policy, random_seed)
-        for name in results.predicates:
-            for policy in results.policies:
-                yield name, policy, *results.figures(policy, name).values(), *(None for _ in _BOUNDS)
-
-    output.write("table", ("predicate", "policy", *columns, *_BOUNDS), means())
+    means: list[tuple[object, ...]] = []
+    for name, policy in product((None, *results.predicates), results.policies):
+        bounds = [None] * len(_BOUNDS) if name else _bounds([results], policy, random_seed)
+        means.append((name or MEAN, policy, *results.figures(policy, name).values(), *bounds))
+    output.write("table", ("predicate", "policy", *columns, *_BOUNDS), means)
     output.write("curves", ("predicate", "policy", "pages", "harvest", "deviation"), _curves(results))
 
 
@@ -176,11 +168,9 @@ def write_comparisons(output: Output, comparisons: Iterable[Compared]) -> None:
 
 def _curves(results: of.Results) -> Iterator[Sequence[object]]:
     pages = [n for n in range(1, results.budget + 1) if n <= DENSE or n % 10 == 0 or n == results.budget]
-    for predicate in (None, *results.predicates):
-        for policy in results.policies:
-            mean, deviation = results.band(policy, predicate)
-            for n in pages:
-                yield predicate or MEAN, policy, n, mean[n - 1], deviation[n - 1]
+    for predicate, policy in product((None, *results.predicates), results.policies):
+        mean, deviation = results.band(policy, predicate)
+        yield from ((predicate or MEAN, policy, n, mean[n - 1], deviation[n - 1]) for n in pages)
 
 
 def as_object(results: of.Results) -> dict[str, Any]:

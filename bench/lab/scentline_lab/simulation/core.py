@@ -113,10 +113,8 @@ class _Asked(HostClocks):
 
 
 class CoreCrawler:
-    """A policy of the crawl for one predicate, by the crawl's own `Frontier`; a `virtual.Crawler`.
-
-    A label changes the combiner one answer later, as in a crawl, where the frontier counts a verdict itself and
-    chooses before the learner publishes. The counts of an earlier crawl's ``state`` are times ``weight``.
+    """A policy of the crawl for one predicate, by the crawl's own `Frontier`. A label changes the combiner one
+    answer later, as in a crawl. The counts of an earlier crawl's ``state`` are multiplied by ``weight``.
     """
 
     def __init__(

@@ -27,10 +27,9 @@ from scentline.models.trace import SIXTHS, Trace
 from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.core import CoreCrawler
-from scentline_lab.simulation.queries import BestFirst, SharkSearch
 from scentline_lab.simulation.simple import Backlink, BreadthFirst, Chance, Opic, Oracle, PageRank, TagPaths
-from scentline_lab.simulation.trained import Hindsight, Informed, LinkClassifier
 from scentline_lab.simulation.virtual import Crawler, Task
+from scentline_lab.simulation.words import BestFirst, Hindsight, Informed, LinkClassifier, SharkSearch
 
 
 class Further(LearnedScorer):
@@ -53,9 +52,7 @@ class Further(LearnedScorer):
 
 
 class Significance(Further):
-    """User affinity of the users with T >= 2 and the region of temporal locality: log I^B, equation (9), and
-    log I^TL, (12) and (13), of Aggarwal 2004. The learned policy has the same counts, shrunk and not tested.
-    """
+    """Log I^B of the users with T >= 2, and log I^TL (Aggarwal 2004, equations (9), (12) and (13))."""
 
     more = Input("significant users", 0.0, 0.3), Input("region of locality", 0.0, 0.3)
 

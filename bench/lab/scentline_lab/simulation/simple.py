@@ -28,7 +28,7 @@ def grown(values: _Array, size: int, new: float = 0.0) -> _Array:
 
 
 class Board:
-    """Numbers URLs, the rows, as discovered, and finds the highest score that is open; a new row's is 0."""
+    """Numbers URLs, the rows, as discovered, and takes the highest score that is open; a new row's is 0."""
 
     def __init__(self, logged: Iterable[str] = ()) -> None:
         self._rows: dict[str, int] = {}
@@ -71,49 +71,35 @@ class Board:
     def top(self) -> float | None:
         return float(self._scores[self._open].max(initial=-np.inf)) if self._open.any() else None
 
-    def take(self, ready: Ready = anywhere) -> str | None:
-        """Close and return the best open URL on a ready host; None when there is none."""
+    def add_seed(self, url: str) -> None:
+        self.row(url)
+
+    def failed(self, url: str) -> None:
+        self.close(url)
+
+    def next(self, ready: Ready = anywhere) -> Choice | None:
         scores = np.where(self._open, self._scores, -np.inf)
         rows = [scores.argmax()] if ready is anywhere else np.argsort(-scores, kind="stable")
         ranked = chain((self._urls[row] for row in rows if self._open[row]), self._late)
         url = next((url for url in ranked if ready(host(url))), None)
-        if url is not None:
-            self.close(url)
-        return url
+        if url is None:
+            return None
+        self.close(url)
+        return Choice(url)
 
 
-class ByBoard:
-    """A crawler whose candidates are on a `Board`."""
-
-    def __init__(self, logged: Iterable[str] = ()) -> None:
-        self._board = Board(logged)
-
-    def add_seed(self, url: str) -> None:
-        self._board.row(url)
-
-    def failed(self, url: str) -> None:
-        self._board.close(url)
-
-    def next(self, ready: Ready = anywhere) -> Choice | None:
-        url = self._board.take(ready)
-        return None if url is None else Choice(url)
-
-
-class Ranked(ByBoard):
+class Ranked(Board):
     """Fetches the URL of the highest score, equal ones as discovered; those that only the log knows last."""
 
     def __init__(self, score: Callable[[str], float], logged: Iterable[str] = ()) -> None:
         super().__init__(logged)
         self._score = score
-        self._known: set[str] = set()
 
     def add_seed(self, url: str) -> None:
-        if url not in self._known:
-            self._known.add(url)
-            self._board.put(url, self._score(url))
+        self.put(url, self._score(url))
 
     def judged(self, page: Page, holds: bool) -> None:
-        self._board.close(page.url)
+        self.close(page.url)
         for link in page.links:
             self.add_seed(link.url)
 
@@ -184,7 +170,7 @@ class Chance:
         return Choice(url, explored=True)
 
 
-class Estimated(ByBoard):
+class Estimated(Board):
     """Orders candidates by an estimate of their importance (Cho 1998, Figure 2)."""
 
     def __init__(self, estimate: Estimate[str], task: Task) -> None:
@@ -194,10 +180,10 @@ class Estimated(ByBoard):
 
     def add_seed(self, url: str) -> None:
         self._found[url] = None
-        self._board.put(url, self._estimate.value(url))
+        self.put(url, self._estimate.value(url))
 
     def judged(self, page: Page, holds: bool) -> None:
-        self._board.close(page.url)
+        self.close(page.url)
         distinct = dict.fromkeys(link.url for link in page.links if link.url != page.url)
         changed = self._estimate.crawled(Crawled(page.url, tuple(distinct)))
         for url in (*changed, *(self._found if self._estimate.sweep() else ())):
@@ -218,7 +204,7 @@ class PageRank(Estimated):
         super().__init__(Rank[str](DAMPING, EVERY), task)
 
 
-class Opic(ByBoard):
+class Opic(Board):
     """Orders candidates by their cash (Abiteboul, Preda, Cobena, WWW 2003, sections 3 and 4: OPIC, greedy).
 
     Seeds start with equal cash. A fetched page hands its own on in equal shares to the distinct pages that it
@@ -242,21 +228,21 @@ class Opic(ByBoard):
         self._hand_on(url, [])
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
-        self._board.score(self._cash)
-        best = self._board.top()
+        self.score(self._cash)
+        best = self.top()
         if best is not None and self._virtual > best:
             self._cash += self._virtual / len(self._cash)
             self._virtual = 0.0
-            self._board.score(self._cash)
+            self.score(self._cash)
         return super().next(ready)
 
     def _row(self, url: str) -> int:
-        row = self._board.row(url)
-        self._cash = grown(self._cash, len(self._board))
+        row = self.row(url)
+        self._cash = grown(self._cash, len(self))
         return row
 
     def _hand_on(self, url: str, targets: list[int]) -> None:
-        self._board.close(url)
+        self.close(url)
         row = self._row(url)
         share = self._cash[row] / (len(targets) + 1)
         self._cash[row] = 0.0

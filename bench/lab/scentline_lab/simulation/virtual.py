@@ -78,9 +78,8 @@ def slots_used(
     end: float,
 ) -> float:
     """Return the share of the ``hosts``' seconds up to ``end`` that were used, of those that might have been.
-
-    A second of a host is used while a request to it is not answered or less than ``delay`` seconds old. It
-    might be while a URL of it is known, from ``seeds`` or the ``links`` of a page that came, and not asked for.
+    One is used while a request to the host is not answered or less than ``delay`` seconds old; it might be
+    while a URL of the host is known, from ``seeds`` or the ``links`` of a page that came, and not asked for.
     """
     known, busy, asked = dict.fromkeys(seeds, 0.0), defaultdict(list), {}
     for request in sorted(requests, key=lambda request: request.answered):
@@ -147,9 +146,7 @@ class Crawler(Protocol):
 
 
 class Request(NamedTuple):
-    """One request of a crawl, with its `Choice`: whether a page came, and a hit; where time passes, how many
-    seconds after the start the request ``came`` and was ``answered``.
-    """
+    """One request of a crawl, and its `Choice`; ``came`` and ``answered`` are in seconds after the start."""
 
     url: str
     page: bool
