@@ -17,7 +17,7 @@ from scentline.agents.offline.archive import Archive
 from scentline.models.accesslog.entry import Entry, LogLineError
 from scentline.models.accesslog.formats import parse_squid
 from scentline.models.url import canonical
-from scentline_lab.synthetic.log import START
+from scentline_lab.synthetic.links import START
 from scentline_lab.synthetic.plan import Plan, PlannedPage
 from scentline_lab.synthetic.web import SyntheticWeb, export
 from tests.cases import each_case

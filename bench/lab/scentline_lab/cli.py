@@ -33,6 +33,27 @@ _OutDirectory = Annotated[Path | None, _OUT]
 _Jobs = Annotated[int | None, _option("N", "Number of processes; doesn't change the results.", min=1)]
 _AsJsonLine = Annotated[bool, typer.Option("--json", help="End with one line of JSON.")]
 
+# What does not fit beside its parameter.
+_DEPTH_LOGS = typer.Argument(metavar="LOG...", help='Logs to read; "-" is standard input.')
+_DEPTH_ARCHIVE = _option("WARC", "Archive whose sites to crawl; repeatable.", "--archive")
+_DEPTH_GRAPH = _option("FILE", "Link graph whose sites to crawl; repeatable.", "--graph")
+_LASTS = "Let time pass: each crawl goes on for so long, in place of a budget."
+_EVALUATE_REUSE = (
+    "Also crawl with the state of an earlier crawl. Give its log first, then the later one's, or one log, "
+    "which is split at the middle of its time."
+)
+_EVALUATE_WEBS = _option("TOML", "Several webs, each with its predicates, from a file.")
+_EVALUATE_LOGS = _option("FILE", "Log of visits, known from the start; repeatable.", "--log")
+_NEWS_LOGS = typer.Argument(metavar="LOG|-...", help="Logs, oldest first; - is standard input.")
+_ORDER_LINKS = "Least backlinks of a hot page; repeatable. Default: 3, 10 and 100."
+_ORDER_RANK = "Least PageRank of a hot page; repeatable. Default: 13."
+_ORDER_TOPIC = "Also compare crawlers for this topic; repeatable."
+_PATTERNS_MERGED = "Similarity of referrers and targets above which siblings are merged.  [default: 0.7]"
+_PATTERNS_MIRROR = _option("WARC", "Mirror of the site, with its links; repeatable.", "--archive")
+_SYNTHETIC_OPAQUE = typer.Option("--opaque", help="Links and URLs tell nothing: only users know where to go.")
+_DEAD = _option("SHARE", "Share of the links to articles that are dead.", min=0.0, max=1.0)
+_OWNERS = "Registered domains that the sites share; by default each has its own."
+
 
 def _processes(jobs: int | None) -> int:
     # Set before numpy is loaded: a process for each core leaves none to threads of a library.
@@ -54,11 +75,6 @@ def demo(
     from scentline_lab.demo import run
 
     run(out, random_seed, budget, as_json=as_json)
-
-
-_DEPTH_LOGS = typer.Argument(metavar="LOG...", help='Logs to read; "-" is standard input.')
-_DEPTH_ARCHIVE = _option("WARC", "Archive whose sites to crawl; repeatable.", "--archive")
-_DEPTH_GRAPH = _option("FILE", "Link graph whose sites to crawl; repeatable.", "--graph")
 
 
 @command(
@@ -89,15 +105,6 @@ def depth(
 
     read = logs or (), archives or (), graphs or ()
     run(given.settings(), *read, out, site, share, as_json=as_json)
-
-
-_LASTS = "Let time pass: each crawl goes on for so long, in place of a budget."
-_EVALUATE_REUSE = (
-    "Also crawl with the state of an earlier crawl. Give its log first, then the later one's, or one log, "
-    "which is split at the middle of its time."
-)
-_EVALUATE_WEBS = _option("TOML", "Several webs, each with its predicates, from a file.")
-_EVALUATE_LOGS = _option("FILE", "Log of visits, known from the start; repeatable.", "--log")
 
 
 @command(
@@ -143,15 +150,14 @@ def evaluate(
     With --reuse, NAME+reuse starts with the state of an earlier crawl, of its own seeds; "new pages only" are
     those that it left.
     """
-    number = _processes(jobs)
-    from scentline_lab.evaluate.command import read_webs, show, show_webs
-    from scentline_lab.evaluate.run import Options
-
     told: dict[str, Any] = {
         "policies": tuple(name.strip() for name in ",".join(policies or ()).split(",") if name.strip()) or None,
         "budget": budget, "clock": clock, "starts": starts, "seeds": seeds, "seed_file": seed_file,
-        "processes": number,
+        "processes": _processes(jobs),
     }  # fmt: skip
+    from scentline_lab.evaluate.command import read_webs, show, show_webs
+    from scentline_lab.evaluate.run import Options
+
     told = {key: value for key, value in told.items() if value is not None}
     if webs is not None:
         if archives or logs or site or labels or predicates or reuse:
@@ -165,9 +171,6 @@ def evaluate(
     options = Options(archives=tuple(archives), logs=tuple(logs or ()), reuse=reuse, **told)
     settings = of_site(given.settings(**own, **given_predicates(predicates or ())), site, options.logs)
     show(settings, options, out, as_json=as_json)
-
-
-_NEWS_LOGS = typer.Argument(metavar="LOG|-...", help="Logs, oldest first; - is standard input.")
 
 
 @command(
@@ -199,11 +202,6 @@ def news(
     own = {"first_days": first_days, "window": window, "threshold": threshold, "hubs": hubs}
     settings = given.settings(**{f"news.{name}": value for name, value in own.items()})
     run(settings, sources, labels, out, site, as_json=as_json)
-
-
-_ORDER_LINKS = "Least backlinks of a hot page; repeatable. Default: 3, 10 and 100."
-_ORDER_RANK = "Least PageRank of a hot page; repeatable. Default: 13."
-_ORDER_TOPIC = "Also compare crawlers for this topic; repeatable."
 
 
 @command(
@@ -239,10 +237,6 @@ def order(
 
     hot = {IB: thresholds or (3, 10, 100), IR: ranks or (13,)}
     show(given.settings(), (path, start, within), out, topics or (), hot, number)
-
-
-_PATTERNS_MERGED = "Similarity of referrers and targets above which siblings are merged.  [default: 0.7]"
-_PATTERNS_MIRROR = _option("WARC", "Mirror of the site, with its links; repeatable.", "--archive")
 
 
 @command(
@@ -310,11 +304,6 @@ def build(
 
     table, size = run(model, out)
     typer.echo(f"{out}: {len(table.pieces):,} word pieces, {table.size} numbers each, {size:,} bytes")
-
-
-_SYNTHETIC_OPAQUE = typer.Option("--opaque", help="Links and URLs tell nothing: only users know where to go.")
-_DEAD = _option("SHARE", "Share of the links to articles that are dead.", min=0.0, max=1.0)
-_OWNERS = "Registered domains that the sites share; by default each has its own."
 
 
 @command("synthetic", "scentline synthetic --out web --sites 4 --pages 40 --dead 0.3 --days 50")

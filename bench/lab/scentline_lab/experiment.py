@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from itertools import chain, islice
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -35,18 +36,18 @@ class WorkerError(ScentlineError):
     """A worker process ended before its work did."""
 
 
+@dataclass
 class Output:
     """Where a ``command`` writes ``files`` (patterns) and ``directories``; nowhere without a directory."""
 
-    def __init__(
-        self, directory: Path | None, command: str, files: Sequence[str], directories: Sequence[str] = ()
-    ) -> None:
-        self._directory, self._command = directory, command
-        self.files, self._directories = files, directories
+    directory: Path | None
+    command: str
+    files: Sequence[str]
+    directories: Sequence[str] = ()
 
     def path(self, name: str) -> Path:
-        assert self._directory is not None
-        return self._directory / name
+        assert self.directory is not None
+        return self.directory / name
 
     def write(
         self, name: str, columns: Iterable[str], rows: Iterable[Iterable[object]], form: str = ""
@@ -56,19 +57,19 @@ class Output:
         def told(cell: object) -> object:
             return cell if not isinstance(cell, float) else format(cell, form) if form else rounded(float(cell))
 
-        if self._directory is not None:
-            with whole(self._directory / f"{name}.csv") as file:
+        if self.directory is not None:
+            with whole(self.directory / f"{name}.csv") as file:
                 file.writelines(f"{csv_line(map(told, row))}\n".encode() for row in chain((columns,), rows))
 
     def draw(self, name: str, picture: Callable[..., object], *given: object) -> None:
-        if self._directory is not None:
-            picture(self._directory / name, *given)
+        if self.directory is not None:
+            picture(self.directory / name, *given)
 
     def prepare(self) -> Self:
         """Make the directory, or remove the files of an earlier run, which its file ``.scentline-COMMAND``
         marks. Raises `OccupiedError` for a path that can't be a directory of the command, or be written to.
         """
-        directory, command = self._directory, self._command
+        directory, command = self.directory, self.command
         if directory is None:
             return self
         mark = directory / f".scentline-{command}"
@@ -89,16 +90,16 @@ class Output:
     def _clear(self, directory: Path) -> None:
         for path in chain.from_iterable(map(directory.glob, self.files)):
             path.unlink()
-        for emptied in map(directory.joinpath, self._directories):
+        for emptied in map(directory.joinpath, self.directories):
             if emptied.is_dir():
                 shutil.rmtree(emptied)
             emptied.mkdir()
 
     def finish(self, look: str = "", as_json: bool = False, found: Callable[[], Any] = dict) -> None:
         """Print where the files are, and which to look at; then what was ``found``, if JSON is wanted."""
-        if self._directory is not None:
-            at = f"; look at {self._directory / look}" if look else ""
-            typer.echo(f"\nEverything is in {self._directory}{at}")
+        if self.directory is not None:
+            at = f"; look at {self.directory / look}" if look else ""
+            typer.echo(f"\nEverything is in {self.directory}{at}")
         if as_json:
             print_json(found())
 

@@ -4,10 +4,10 @@ import gzip
 import secrets
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple, TextIO, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,8 +32,6 @@ from scentline_lab.simulation.virtual import NO_TEXTS, Texts
 R = TypeVar("R")
 #: Pages that a process reads at a time.
 CHUNK = 50
-#: A recorded page before it is parsed: its URL, content and type.
-_Body = tuple[str, bytes, str | None]
 
 
 class Web(NamedTuple):
@@ -66,50 +64,42 @@ def load_web(
         sketch = fingerprint(page, judge.least_words).sketch if judge.duplicates else None
         return msgspec.structs.replace(page, text=""), satisfied, sketch
 
-    pages: dict[str, Page] = {}
-    hits: dict[str, set[str]] = {name: set() for name in predicates}
-    sketches: dict[str, Sketch] = {}
-    for page, satisfied, sketch in each_page(archives, judged, settings, processes, progress):
-        pages[page.url] = _shared(page)
-        if sketch is not None:
-            sketches[page.url] = sketch
-        for name in satisfied:
-            hits[name].add(page.url)
-    satisfying = {name: frozenset(urls) for name, urls in hits.items()}
-    return Web(dict(sorted(pages.items())), satisfying, Texts(sketches, judge.likeness))
+    read = each_page(archives, judged, settings, processes, progress)
+    shared = ((_shared(page), held, sketch) for page, held, sketch in read)
+    found = sorted(shared, key=lambda each: each[0].url)
+    pages = {page.url: page for page, _, _ in found}
+    hits = {name: frozenset(page.url for page, held, _ in found if name in held) for name in predicates}
+    sketches = {page.url: sketch for page, _, sketch in found if sketch is not None}
+    return Web(pages, hits, Texts(sketches, judge.likeness))
 
 
 def each_page(
-    archives: Iterable[Path],
-    of: Callable[[Page], R | None],
-    settings: Settings,
-    processes: int,
-    progress: Progress,
+    archives: Iterable[Path], of: Callable[[Page], R | None], settings: Settings, processes: int, bars: Progress
 ) -> Iterator[R]:
     """Yield what ``of`` makes of each page of archives, parsed as the judge agent does; None is left out."""
 
-    def read(chunk: Sequence[_Body]) -> list[R]:
+    def bodies() -> Iterator[tuple[str, bytes, str | None]]:
+        """Yield the records that a fetch would take for a page; redirects are not followed."""
+        for url in archive.urls():
+            answer = archive.answer(url, {})
+            bars.advance()
+            written = {name.lower(): value for name, value in answer.headers}.get("content-type")
+            kind = (written or "").partition(";")[0].strip().lower()
+            page = answer.status == 200 and ("/" not in kind or kind in READABLE)
+            if page and len(answer.body) <= settings.fetch.max_bytes:
+                yield url, answer.body, written
+
+    def read(chunk: Iterable[tuple[str, bytes, str | None]]) -> list[R]:
         pages = (parse(*body, settings.judge, paths=True) for body in chunk)
         return [found for found in map(of, pages) if found is not None]
 
-    progress.phase("index the archive", 1)
+    bars.phase("index the archive", 1)
     with Archive(archives) as archive:
-        progress.advance()
-        progress.phase("read the pages", len(archive))
-        bodies = _bodies(archive, settings.fetch.max_bytes, progress)
-        chunks = iter(lambda: list(islice(bodies, CHUNK)), [])
+        bars.advance()
+        bars.phase("read the pages", len(archive))
+        taken = bodies()
+        chunks = iter(lambda: list(islice(taken, CHUNK)), [])
         yield from chain.from_iterable(spread(read, chunks, processes))
-
-
-def _bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[_Body]:
-    """Yield the records that a fetch would take for a page; redirects are not followed."""
-    for url in archive.urls():
-        answer = archive.answer(url, {})
-        progress.advance()
-        written = {name.lower(): value for name, value in answer.headers}.get("content-type")
-        kind = (written or "").partition(";")[0].strip().lower()
-        if answer.status == 200 and ("/" not in kind or kind in READABLE) and len(answer.body) <= limit:
-            yield url, answer.body, written
 
 
 def _shared(page: Page) -> Page:
@@ -148,26 +138,21 @@ def read_graph(path: Path) -> LinkGraph:
     """
     opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rt", encoding="ascii", errors="replace") as file:
-            return _graph(file)
+        with opened(path, "rt", encoding="ascii", errors="replace") as lines:
+            first = next(lines, "")
+            named = int(first.split()[0]) if len(first.split()) > 2 else 0
+            numbered = (line.split(maxsplit=1) for line in islice(lines, named))
+            known = {int(number): canonical(url.strip()) for number, url in numbered}
+            first = next(lines, "") if named else first
+            if not first:
+                raise ValueError("there are no links")
+            links = np.loadtxt(chain([first], lines), dtype=np.int64, ndmin=2, usecols=(0, 1))
+        if links.min() < 0 or links.max() >= _MOST_PAGES:
+            raise ValueError(f"page numbers {links.min()} to {links.max()}, expected 0 to {_MOST_PAGES - 1}")
     except (OSError, EOFError, zlib.error, ValueError) as error:
         expected = "expected lines of two numbers, source and target, after numbered URLs if there are any"
         raise GraphError(f"graph {path}: {expected}: {error}") from error
-
-
-def _graph(lines: TextIO) -> LinkGraph:
-    first = next(lines, "")
-    head = first.split()
-    named = int(head[0]) if len(head) > 2 else 0
-    numbered = (line.split(maxsplit=1) for line in islice(lines, named))
-    known = {int(number): canonical(url.strip()) for number, url in numbered}
     urls = {number: url for number, url in known.items() if url is not None}
-    first = next(lines, "") if named else first
-    if not first:
-        raise ValueError("there are no links")
-    links = np.loadtxt(chain([first], lines), dtype=np.int64, ndmin=2, usecols=(0, 1))
-    if links.min() < 0 or links.max() >= _MOST_PAGES:
-        raise ValueError(f"page numbers {links.min()} to {links.max()}, expected 0 to {_MOST_PAGES - 1}")
     links = np.unique(links, axis=0)
     if named:
         links = links[np.isin(links, np.fromiter(urls, dtype=np.int64)).all(axis=1)]

@@ -15,8 +15,6 @@ from scentline.models.errors import ScentlineError
 from scentline.models.semantic import INSIDE, NAME, SemanticTable, SemanticTableError, pack
 
 Array = npt.NDArray[np.float64]
-#: Numbers in a vector of the table.
-SIZE = 32
 _STEPS = 127  # of a signed byte, either way
 
 
@@ -50,7 +48,7 @@ def read_model(directory: Path) -> tuple[Sequence[str], Array]:
     return model.tokens, vectors
 
 
-def distilled(pieces: Sequence[str], vectors: Array, size: int = SIZE) -> SemanticTable:
+def distilled(pieces: Sequence[str], vectors: Array, size: int = 32) -> SemanticTable:
     """Return the table of vectors, shape (pieces, any), in the ``size`` directions that say most of them, as
     bytes. Special pieces ("[CLS]") and those with a capital are left out; ValueError if none is left.
     """

@@ -132,8 +132,7 @@ class Plan:
         self.copies: dict[str, PlannedPage] = {}
         self.old_url: dict[int, str] = {}
         self.copy_url: dict[int, str] = {}
-        # URLs of each site that are gone.
-        self.missing: dict[int, list[str]] = {}
+        self.missing: dict[int, list[str]] = {}  # of each site: URLs that are gone
 
     def add(
         self, kind: Kind, place: tuple[int, int], path: str, title: str, *about: Topic | Subtopic | None
@@ -160,47 +159,41 @@ def make_plan(
     rng = random.Random(f"{seed}/plan")
     used = TOPICS[:topics]
     plan = Plan(_make_sites(rng, sites, used, owners, opaque=opaque), opaque=opaque)
-    for number in range(sites):
-        _plan_site(plan, rng, number, pages_per_site, used)
+    for number, site in enumerate(plan.sites):
+        root = f"http://{site.host}"
+        plan.add("home", (number, -1), "", f"Welcome to {site.host}")
+        weights = [rng.uniform(0.6, 1.4) for _ in site.sections]
+        for section, (name, topic) in enumerate(site.sections):
+            place = number, section
+            size = max(1, round(pages_per_site * weights[section] / sum(weights)))
+            for index in range(-(-size // HUB_SIZE)):
+                path = f"{name}/" if index == 0 else f"{name}/page-{index + 1}.html"
+                title = f"{name.capitalize()}, page {index + 1}"
+                plan.add("hub", place, path, title, *(() if plan.opaque else (topic,)))
+            for _ in range(size):
+                kept = not plan.opaque and rng.random() < _ON_TOPIC
+                page = _told(plan, rng, "article", place, name, topic if kept else rng.choice(used))
+                assert page.topic is not None
+                for category in dict.fromkeys((page.topic.name, page.category)):
+                    plan.of_category[category].append(page)
+                if rng.random() < _MOVED:
+                    plan.old_url[page.number] = url = f"{root}/old/{page.number}.html"
+                    plan.moved[url] = (rng.choice((301, 302)), page)
+                if rng.random() < _DUPLICATED:
+                    plan.copy_url[page.number] = url = f"{root}/print/{page.number}.html"
+                    plan.copies[url] = page
+            for _ in range(_PRIVATE_OF_SECTION if site.robots else 0):
+                _told(plan, rng, "private", place, "private", topic)
+        plan.missing[number] = [f"{root}/gone/{rng.randrange(10**6)}-{k}.html" for k in range(_MISSING_OF_SITE)]
     return plan
-
-
-def _plan_site(plan: Plan, rng: random.Random, number: int, articles: int, topics: tuple[Topic, ...]) -> None:
-    site = plan.sites[number]
-    root = f"http://{site.host}"
-    plan.add("home", (number, -1), "", f"Welcome to {site.host}")
-    weights = [rng.uniform(0.6, 1.4) for _ in site.sections]
-    for section, (name, topic) in enumerate(site.sections):
-        place = number, section
-        size = max(1, round(articles * weights[section] / sum(weights)))
-        for index in range(-(-size // HUB_SIZE)):
-            path = f"{name}/" if index == 0 else f"{name}/page-{index + 1}.html"
-            title = f"{name.capitalize()}, page {index + 1}"
-            plan.add("hub", place, path, title, *(() if plan.opaque else (topic,)))
-        for _ in range(size):
-            kept = not plan.opaque and rng.random() < _ON_TOPIC
-            page = _told(plan, rng, "article", place, name, topic if kept else rng.choice(topics))
-            assert page.topic is not None
-            for category in dict.fromkeys((page.topic.name, page.category)):
-                plan.of_category[category].append(page)
-            if rng.random() < _MOVED:
-                plan.old_url[page.number] = url = f"{root}/old/{page.number}.html"
-                plan.moved[url] = (rng.choice((301, 302)), page)
-            if rng.random() < _DUPLICATED:
-                plan.copy_url[page.number] = url = f"{root}/print/{page.number}.html"
-                plan.copies[url] = page
-        for _ in range(_PRIVATE_OF_SECTION if site.robots else 0):
-            _told(plan, rng, "private", place, "private", topic)
-    plan.missing[number] = [f"{root}/gone/{rng.randrange(10**6)}-{k}.html" for k in range(_MISSING_OF_SITE)]
 
 
 def _told(
     plan: Plan, rng: random.Random, kind: Kind, place: tuple[int, int], folder: str, topic: Topic
 ) -> PlannedPage:
     """Plan a page on a topic and perhaps on a sub-topic of it, whose title and URL mostly tell."""
-    point, subtopic = rng.random(), None
-    for part, end in zip(topic.subtopics, accumulate(_SUBTOPIC_SHARES), strict=True):
-        subtopic = part if subtopic is None and point < end else subtopic
+    point, ends = rng.random(), accumulate(_SUBTOPIC_SHARES)
+    subtopic = next((part for part, end in zip(topic.subtopics, ends, strict=True) if point < end), None)
     words = rng.sample(subtopic.words[:5] if subtopic else topic.words[:12], 2)
     words += [rng.choice(topic.words), rng.choice(COMMON[20:120])]
     rng.shuffle(words)

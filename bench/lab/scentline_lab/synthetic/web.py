@@ -5,6 +5,7 @@ import gzip
 import random
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from html import escape
 from http import HTTPStatus
 from io import BytesIO
@@ -19,8 +20,7 @@ from warcio.warcwriter import WARCWriter
 from scentline.agents.offline.archive import Answer, plain
 from scentline.agents.offline.serve import ServerProcess, serve
 from scentline.models.url import canonical
-from scentline_lab.synthetic.links import CALENDAR, PICTURE, Hyperlink, Linker
-from scentline_lab.synthetic.log import User, write_log
+from scentline_lab.synthetic.links import CALENDAR, Hyperlink, Linker, User, write_log
 from scentline_lab.synthetic.plan import COMMON, TOPICS, Plan, PlannedPage, Site, Subtopic, Topic, make_plan
 
 # What the words of a page are drawn from; what a page has no topic or sub-topic for is common words.
@@ -28,72 +28,22 @@ _TOPIC_SHARE, _SUBTOPIC_SHARE, _FOREIGN_SHARE = 0.22, 0.12, 0.06
 _ARTICLE_WORDS = (180, 420)
 _OTHER_WORDS = 60
 _SENTENCE_WORDS = (7, 16)
-_SHOWN = '<img src="/logo.png" alt="">'
 
 
-class Writer:
-    """Writes pages; equal seeds give equal pages."""
-
-    def __init__(self, seed: int, topics: Sequence[Topic]) -> None:
-        self._seed = seed
-        parts = [topic.words for topic in topics]
-        parts += [subtopic.words for topic in topics for subtopic in topic.subtopics]
-        self._foreign = sorted({word for words in parts for word in words})
-        self._mixtures: dict[tuple[str, str], tuple[list[str], list[float]]] = {}
-
-    def html(self, page: PlannedPage, links: Iterable[Hyperlink], site: Site) -> bytes:
-        rng = random.Random(f"{self._seed}/text/{page.number}")
-        placed: dict[str, list[str]] = {"nav": [], "body": [], "list": [], "foot": []}
-        for link in links:
-            shown = _SHOWN if link.anchor == PICTURE else escape(link.anchor)
-            placed[link.place].append(f'<a href="{escape(link.href)}">{shown}</a>')
-        listed = "".join(f"<li>{link}</li>\n" for link in placed["list"])
-        text = (
-            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="{site.encoding}">'
-            f"<title>{escape(page.title)}</title>"
-            '<link rel="stylesheet" href="/style.css"></head>\n<body>\n'
-            f'<div class="nav"><img src="/logo.png" alt=""> {" | ".join(placed["nav"])}</div>\n'
-            f"<h1>{escape(page.title)}</h1>\n{self._paragraphs(rng, page, placed['body'])}"
-            f"<ul>\n{listed}</ul>\n<p>{' | '.join(placed['foot'])}</p>\n</body></html>\n"
-        )
-        return text.encode(site.encoding, "xmlcharrefreplace")
-
-    def _paragraphs(self, rng: random.Random, page: PlannedPage, links: list[str]) -> str:
-        sentences = self._sentences(rng, page)
-        for link in links:
-            words = sentences[rng.randrange(len(sentences))]
-            words.insert(rng.randint(1, len(words)), link)
-        written = [f"{' '.join(words)}." for words in sentences]
-        return "".join(f"<p>{' '.join(written[at : at + 4])}</p>\n" for at in range(0, len(written), 4))
-
-    def _sentences(self, rng: random.Random, page: PlannedPage) -> list[list[str]]:
-        mixture, weights = self._mixture(page.topic, page.subtopic)
-        count = _OTHER_WORDS if page.kind in ("home", "hub") else rng.randint(*_ARTICLE_WORDS)
-        words = rng.choices(mixture, cum_weights=weights, k=count)
-        if page.subtopic is not None:
-            words[rng.randrange(len(words))] = page.subtopic.keyword
-        sentences = []
-        while words:
-            size = rng.randint(*_SENTENCE_WORDS)
-            sentences.append([words[0].capitalize(), *words[1:size]])
-            words = words[size:]
-        return sentences
-
-    def _mixture(self, topic: Topic | None, subtopic: Subtopic | None) -> tuple[list[str], list[float]]:
-        """Return the words that a page has, with cumulative weights: Zipf's but for foreign ones."""
-        key = (topic.name if topic else "", subtopic.name if subtopic else "")
-        if key not in self._mixtures:
-            parts: list[tuple[float, Sequence[str]]] = [(_FOREIGN_SHARE, self._foreign)]
-            about = ((_TOPIC_SHARE, topic), (_SUBTOPIC_SHARE, subtopic))
-            parts += [(share, each.words) for share, each in about if each is not None]
-            parts.append((1 - sum(share for share, _ in parts), COMMON))
-            weights: list[float] = []
-            for share, words in parts:
-                ranked = [1.0 if words is self._foreign else 1 / rank for rank in range(1, len(words) + 1)]
-                scale = share / sum(ranked)
-                weights += [scale * each for each in ranked]
-            self._mixtures[key] = [word for _, words in parts for word in words], list(accumulate(weights))
-        return self._mixtures[key]
+def _mixture(
+    foreign: Sequence[str], topic: Topic | None, subtopic: Subtopic | None
+) -> tuple[list[str], list[float]]:
+    """Return the words that a page has, with cumulative weights: Zipf's but for foreign ones."""
+    parts = [(_FOREIGN_SHARE, foreign)]
+    about = ((_TOPIC_SHARE, topic), (_SUBTOPIC_SHARE, subtopic))
+    parts += [(share, each.words) for share, each in about if each is not None]
+    parts.append((1 - sum(share for share, _ in parts), COMMON))
+    weights: list[float] = []
+    for share, words in parts:
+        ranked = [1.0 if words is foreign else 1 / rank for rank in range(1, len(words) + 1)]
+        scale = share / sum(ranked)
+        weights += [scale * each for each in ranked]
+    return [word for _, words in parts for word in words], list(accumulate(weights))
 
 
 _ROBOTS = "User-agent: *\nDisallow: /private/\n\nUser-agent: NoisyBot\nDisallow: /\n"
@@ -142,7 +92,12 @@ class SyntheticWeb:
         self.plan: Plan = make_plan(seed, sites, pages_per_site, topics, owners, opaque=opaque)
         self._hosts = {site.host: number for number, site in enumerate(self.plan.sites)}
         self._linker = Linker(seed, self.plan, dead, calendars=days > 0, eras=eras)
-        self._writer = Writer(seed, self._topics)
+        parts: list[Topic | Subtopic] = [
+            *self._topics,
+            *(part for topic in self._topics for part in topic.subtopics),
+        ]
+        foreign = sorted({word for part in parts for word in part.words})
+        self._mixture = cache(partial(_mixture, foreign))
 
     def answer(self, url: str, headers: Mapping[str, str]) -> Answer:
         """Return what a request for ``url`` is answered; the request's ``headers`` change nothing."""
@@ -154,7 +109,7 @@ class SyntheticWeb:
         page = self.plan.by_url.get(asked) or self.plan.copies.get(asked)
         if page is not None:
             charset = f"; charset={site.encoding}" if site.declared else ""
-            return _found(f"text/html{charset}", self._writer.html(page, self._linker.links(page), site))
+            return _found(f"text/html{charset}", self._html(page, site))
         if asked in self.plan.moved:
             status, to = self.plan.moved[asked]
             answer = plain(status, "moved")
@@ -164,6 +119,40 @@ class SyntheticWeb:
         if parts.path == "/robots.txt" and site.robots:
             return plain(200, _ROBOTS)
         return _found(*_FILES[parts.path]) if parts.path in _FILES else plain(404, "no such page")
+
+    def _html(self, page: PlannedPage, site: Site) -> bytes:
+        rng = random.Random(f"{self._seed}/text/{page.number}")
+        placed: dict[str, list[str]] = {"nav": [], "body": [], "list": [], "foot": []}
+        for link in self._linker.links(page):
+            shown = escape(link.anchor) or '<img src="/logo.png" alt="">'
+            placed[link.place].append(f'<a href="{escape(link.href)}">{shown}</a>')
+        listed = "".join(f"<li>{link}</li>\n" for link in placed["list"])
+        text = (
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="{site.encoding}">'
+            f"<title>{escape(page.title)}</title>"
+            '<link rel="stylesheet" href="/style.css"></head>\n<body>\n'
+            f'<div class="nav"><img src="/logo.png" alt=""> {" | ".join(placed["nav"])}</div>\n'
+            f"<h1>{escape(page.title)}</h1>\n{self._paragraphs(rng, page, placed['body'])}"
+            f"<ul>\n{listed}</ul>\n<p>{' | '.join(placed['foot'])}</p>\n</body></html>\n"
+        )
+        return text.encode(site.encoding, "xmlcharrefreplace")
+
+    def _paragraphs(self, rng: random.Random, page: PlannedPage, links: list[str]) -> str:
+        mixture, weights = self._mixture(page.topic, page.subtopic)
+        count = _OTHER_WORDS if page.kind in ("home", "hub") else rng.randint(*_ARTICLE_WORDS)
+        words = rng.choices(mixture, cum_weights=weights, k=count)
+        if page.subtopic is not None:
+            words[rng.randrange(len(words))] = page.subtopic.keyword
+        sentences = []
+        while words:
+            size = rng.randint(*_SENTENCE_WORDS)
+            sentences.append([words[0].capitalize(), *words[1:size]])
+            words = words[size:]
+        for link in links:
+            chosen = sentences[rng.randrange(len(sentences))]
+            chosen.insert(rng.randint(1, len(chosen)), link)
+        written = [f"{' '.join(each)}." for each in sentences]
+        return "".join(f"<p>{' '.join(written[at : at + 4])}</p>\n" for at in range(0, len(written), 4))
 
     def _day(self, name: str, site: Site) -> Answer:
         if not name.isdecimal() or str(int(name)) != name or int(name) >= self._days:
@@ -232,9 +221,7 @@ def _found(content_type: str, body: bytes) -> Answer:
 #: When all was recorded: equal webs make equal files.
 _DATE = "2024-01-08T08:00:00Z"
 #: The files of a web by what they hold.
-FILES = {
-    "archive": "pages.warc.gz", "log": "access.log.gz", "labels": "topics.tsv.gz", "seeds": "seeds.txt",
-}  # fmt: skip
+FILES = {"archive": "pages.warc.gz", "log": "access.log.gz", "labels": "topics.tsv.gz", "seeds": "seeds.txt"}
 
 
 def export(web: SyntheticWeb, directory: Path, users: int, accesses: int) -> dict[str, Path]:
