@@ -21,8 +21,8 @@ from scentline_lab.patterns.quality import (
     Site,
     counted,
     crawled,
+    layout_of,
     layout_similarity,
-    read_layouts,
     reliability,
     split,
 )
@@ -178,7 +178,7 @@ def test_layouts_are_the_distinct_tag_paths_of_pages() -> None:
         "empty": b"",
         "deep": b"<p>" + b"<b>" * 100_000,
     }
-    found = read_layouts(pages.items())
+    found = {name: layout_of(html) for name, html in pages.items()}
     assert found["list"] == found["longer"], "how long a list is does not count"
     assert (len(found["list"]), len(found["topic"]), found["empty"]) == (5, 4, frozenset())
     assert 4 < len(found["deep"]) < 3_000

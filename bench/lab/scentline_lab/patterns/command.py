@@ -1,4 +1,4 @@
-"""The patterns command: read, mine, compare with later accesses and a mirror, write, and print."""
+"""The patterns command: mine a log, compare with later accesses and a mirror, write, and print."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from scentline_lab.reading import load_web
 _SHOWN = 25
 #: Pages of a mirror whose layouts are compared, each with each.
 LAYOUTS = 300
-#: Shares of the pages at which the table of orderings has the visits: the throughputs of the paper's figures.
+#: Shares of the pages in the table of orderings: the throughputs of the paper's figures.
 THROUGHPUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 _share = partial(cell, form=".1%")
 _FILES = (
@@ -39,7 +39,7 @@ _FILES = (
 
 @dataclass
 class Found:
-    """What was found so far."""
+    """The findings so far."""
 
     patterns: Patterns | None = None
     trees: list[quality.TreeFigures] = field(default_factory=list)
@@ -58,25 +58,23 @@ class Options(NamedTuple):
 
 
 def show(settings: Settings, options: Options, out: Path | None, *, as_json: bool) -> None:
-    """Mine the patterns of a log and measure them, and print what was found. Each file is written as soon as
-    its figures are known; Ctrl-C ends the rest.
-    """
+    """Mine and measure the patterns of a log, write each file once its figures are known, and print."""
     site, found = quality.Site(options.site, settings.observe.base_url), Found()
     check_logs([options.log])
     check_files("--archive ", options.archives)
     output = Output(out, "patterns", _FILES).prepare()
     bars = Progress()
     with Cut() as cut:
-        find(found, settings, options, site, output, bars)
+        _find(found, settings, options, site, output, bars)
     _print(found)
     output.finish("tree.svg", as_json and not cut.interrupted, lambda: _json(found))
     cut.end("Interrupted: the remaining results are missing.")
 
 
-def find(
+def _find(
     found: Found, settings: Settings, options: Options, site: quality.Site, output: Output, bars: Progress
 ) -> None:
-    """Do all steps, each of which adds to ``found``."""
+    """Add each step's findings to ``found``."""
     records = list(site.records(options.log, settings.observe, bars))
     if not records:
         raise ConfigurationError(f"log {options.log}: no page view of {options.site or 'any site'}; {HINT}")
@@ -105,7 +103,7 @@ def find(
 def _mirror(
     settings: Settings, options: Options, site: quality.Site, bars: Progress
 ) -> tuple[dict[str, Page], dict[str, Layout]]:
-    """Return the pages of the site that the archives have, and the layouts of some, drawn by chance."""
+    """Return the site's pages in the archives, and the layouts of some, drawn by chance."""
     if not options.archives:
         return {}, {}
     web = load_web(options.archives, {}, None, settings, 1, bars)
@@ -115,18 +113,17 @@ def _mirror(
         raise ConfigurationError(f"--archive: {none}; expected a mirror of the site")
     drawn = Random(settings.random_seed).sample(sorted(pages), min(LAYOUTS, len(pages)))
     with Archive(options.archives) as archive:
-        return pages, quality.read_layouts((url, archive.answer(url, {}).body) for url in drawn)
+        return pages, {url: quality.layout_of(archive.answer(url, {}).body) for url in drawn}
 
 
-def by_fetch(patterns: Patterns) -> list[Pattern]:
-    """Return a site's patterns in the order of a comprehensive fetch by the behaviour graph."""
+def _by_fetch(patterns: Patterns) -> list[Pattern]:
     ranking = FETCH["behaviour-fetch"]
     return sorted(patterns.chosen, key=lambda each: (-score(ranking, each), -each.visits, each.name))
 
 
 def _print(found: Found) -> None:
     if found.patterns is not None:
-        ranked = by_fetch(found.patterns)
+        ranked = _by_fetch(found.patterns)
         rows = (
             (*map(str, (each[0], *each[2:5])), f"{each.authority:.4f}", f"{each.hub:.4f}") for each in ranked
         )
@@ -140,12 +137,12 @@ def _print(found: Found) -> None:
         print_table(columns, trees)
     if found.reliability is not None:
         typer.echo("\nCoverage of later visits by the first period's URLs and patterns")
-        coverages = list(zip(found.reliability.periods[1:], found.reliability.coverages, strict=True))
+        periods, coverages = found.reliability.periods, found.reliability.coverages
         rows = (
-            (f"{number} ({period.span})", *(_share(each.visits) for each in coverage.values()))
-            for number, (period, coverage) in enumerate(coverages, start=2)
+            (f"{number} ({periods[number - 1].span})", *(_share(each.visits) for each in coverage.values()))
+            for number, coverage in enumerate(coverages, start=2)
         )
-        print_table(("period", *(coverages[0][1] if coverages else ())), rows)
+        print_table(("period", *(coverages[0] if coverages else ())), rows)
     if found.orderings:
         typer.echo("\nShare of the pages to fetch before 80 % of the later visits are fetched, or discovered")
         if not found.mirror:
@@ -168,10 +165,9 @@ def _json(found: Found) -> dict[str, Any]:
 
 
 def _write_patterns(output: Output, patterns: Patterns) -> None:
-    """Write each pattern with its figures and its place in each ranking, 1 the first."""
-    chosen, rankings = by_fetch(patterns), {**FETCH, **DISCOVERY}
-    places: list[dict[str, int]] = []
-    for ranking in rankings.values():
+    """Write each pattern with its figures and its place in each ranking."""
+    chosen, places = _by_fetch(patterns), list[dict[str, int]]()
+    for ranking in (*FETCH.values(), *DISCOVERY.values()):
         ranked = sorted(chosen, key=lambda each: -score(ranking, each))
         places.append({pattern.name: place for place, pattern in enumerate(ranked, start=1)})
     figures = ("urls", "visits", "referrals", "authority", "hub")
@@ -185,7 +181,6 @@ def _write_patterns(output: Output, patterns: Patterns) -> None:
 def _write_reliability(
     output: Output, trees: Iterable[quality.TreeFigures], found: quality.Reliability
 ) -> None:
-    """Write the trees' figures, the coverage of each later period by URLs and patterns."""
     columns = ("mined", "tree", "patterns", "height", "traffic_approximation", "mirror_coverage",
                "layout_similarity", "of_different_patterns")  # fmt: skip
     output.write("trees", columns, trees, form=".6g")
@@ -198,13 +193,11 @@ def _write_reliability(
 
 
 def _write_orderings(output: Output, results: Sequence[Result]) -> None:
-    """Write the share of the pages at 80 % of the visits, and the visits at each throughput."""
-
-    def at(each: Result, part: float) -> float:
-        return float(each.curve[round(part * (len(each.curve) - 1))])
-
     columns = ("aim", "ordering", "pages_for_80_percent", *(f"visits_at_{part:g}" for part in THROUGHPUTS))
-    rows = ((each.aim, each.ordering, each.pages, *map(partial(at, each), THROUGHPUTS)) for each in results)
+    rows = (
+        (aim, name, pages, *(float(curve[round(part * (len(curve) - 1))]) for part in THROUGHPUTS))
+        for aim, name, curve, pages in results
+    )
     output.write("orderings", columns, rows, form=".6g")
     for aim, title, done in (
         ("fetch", "Comprehensive fetch", "fetched"),

@@ -1,10 +1,11 @@
-"""How good patterns are: what they cover, and how long, how they blur the traffic, how soon they lead on."""
+"""How good patterns are: what they cover, how they blur the traffic, how well they order a crawl (Liu 2011)."""
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import combinations, pairwise
 from random import Random
 from statistics import fmean
@@ -35,14 +36,14 @@ Layout = frozenset[str]
 
 
 class Coverage(NamedTuple):
-    """Shares of URLs, and of the visits to them, from 0 to 1."""
+    """Shares of URLs and visits, from 0 to 1."""
 
     urls: float
     visits: float
 
 
 def coverage(visits: Mapping[str, int], covered: Iterable[str]) -> Coverage:
-    """Return the shares of ``visits``, visits by URL, that the URLs ``covered`` have."""
+    """Return the shares of the URLs of ``visits``, visits by URL, and of the visits that are ``covered``."""
     found = [visits[url] for url in covered]
     return Coverage(len(found) / max(len(visits), 1), sum(found) / max(sum(visits.values()), 1))
 
@@ -60,9 +61,7 @@ def jensen_shannon(p: Curve, q: Curve) -> float:
 def traffic_approximation(
     visits: Mapping[str, int], tree: PatternTree, cut: TreeCut, figures: Figures
 ) -> float:
-    """Return the divergence of the visits to URLs from those that their patterns give them (Liu 2011, 5.2): a
-    pattern gives each of its URLs an equal share of its visits (equation 4).
-    """
+    """Return the divergence of the visits to URLs from an equal share of their pattern's (5.2, equation 4)."""
     urls = np.array([cut.of[tree.find(url)] for url in visits])
     return jensen_shannon(np.array([*visits.values()], float), figures.visits[urls] / figures.urls[urls])
 
@@ -72,9 +71,8 @@ def layout_similarity(
 ) -> tuple[float | None, float | None]:
     """Return the mean similarity of two pages of one group, and of two groups; None where there are no two.
 
-    The paper (Liu 2011, section 5.2) names none: here it is the share of the tag paths of either page that both
-    have (as in Buttler, *A Short Survey of Document Structure Similarity Algorithms*, 2004). How often a page
-    has a path says how long its lists are, and doesn't count. A group below 0 is none.
+    The paper (section 5.2) names no measure: here it is the share of either page's tag paths that both have
+    (Buttler, *A Short Survey of Document Structure Similarity Algorithms*, 2004). A group below 0 is none.
     """
     found: dict[bool, list[float]] = {True: [], False: []}
     for one, other in combinations((url for url in layouts if groups[url] >= 0), 2):
@@ -86,14 +84,13 @@ def layout_similarity(
 
 
 def fetched_visits(order: Sequence[str], visits: Mapping[str, int], size: int) -> Curve:
-    """Return the share of ``visits`` that the first 0, 1, ... ``size`` pages have (Liu 2011, 5.3.1)."""
+    """Return the share of ``visits`` to the first 0, 1, ... ``size`` pages (Liu 2011, 5.3.1)."""
     return _curve([visits.get(url, 0) for url in order], sum(visits.values()), size)
 
 
 def discovered_visits(order: Sequence[str], pages: Mapping[str, Page], visits: Mapping[str, int]) -> Curve:
     """Return the share of visits to pages fetched or linked to by these (Liu 2011, 5.3.2)."""
-    seen: set[str] = set()
-    gains = []
+    seen, gains = set[str](), []
     for url in order:
         fresh = {url, *(link.url for link in pages[url].links)} - seen
         seen |= fresh
@@ -102,7 +99,7 @@ def discovered_visits(order: Sequence[str], pages: Mapping[str, Page], visits: M
 
 
 def reached(curve: Curve, share: float) -> float | None:
-    """Return the share of the pages at which a curve reaches a share of the visits; None where it does not."""
+    """Return the share of the pages at which a curve reaches a share of the visits, None if it does not."""
     enough = np.flatnonzero(curve >= share - 1e-12)
     return float(enough[0]) / (len(curve) - 1) if len(enough) else None
 
@@ -114,20 +111,19 @@ def _curve(gains: Sequence[int], total: int, size: int) -> Curve:
     return curve / max(total, 1)
 
 
-#: The share of the visits that the paper asks for.
+#: The paper's share of the visits.
 WANTED = 0.8
 #: Virtual crawls of an ordering, and the seed pages of each.
 STARTS, SEEDS = 5, 10
 BREADTH_FIRST, PAGERANK = "breadth-first", "pagerank"
-#: The visits, or referrals, of the single page: what patterns stand in for.
+#: The visits, or referrals, of the single page.
 OWN_VISITS, OWN_REFERRALS = "own-visits", "own-referrals"
 
 Score = Callable[[str], float]
 
 
-@dataclass(frozen=True)
-class Result:
-    """An ordering's mean curve, and the pages to `WANTED` visits, None where not all crawls got there."""
+class Result(NamedTuple):
+    """An ordering's mean curve, and the share of pages to `WANTED` visits, None if not all crawls got there."""
 
     aim: str
     ordering: str
@@ -140,13 +136,12 @@ def static(
 ) -> list[Result]:
     """Order the URLs of a log without a link graph: any may be fetched; equal ones by digest."""
     known = sorted(urls, key=identifier)
-    results = []
-    for name, value in _fetch_scores(patterns, first).items():
-        values = {url: value(url) for url in known}
-        order = sorted(known, key=lambda url: -values[url])
-        curve = fetched_visits(order, visits, len(known))
-        results.append(Result("fetch", name, curve, reached(curve, WANTED)))
-    return results
+    orders = {
+        name: sorted(known, key=value, reverse=True) for name, value in _fetch_scores(patterns, first).items()
+    }
+    return [
+        _result("fetch", name, [fetched_visits(order, visits, len(known))]) for name, order in orders.items()
+    ]
 
 
 def crawled(
@@ -157,9 +152,9 @@ def crawled(
     random_seed: int,
     progress: Progress,
 ) -> list[Result]:
-    """Crawl the pages of a mirror by each ordering, from the same seed pages (Liu 2011, section 5.3). ``first``
-    is what the orderings know of the users, ``visits`` what they are held against. PageRank is that of the
-    whole mirror, as in the paper.
+    """Crawl a mirror by each ordering, which knows ``first``, from the same seed pages (Liu 2011, section 5.3).
+
+    The curves are of ``visits``. PageRank is that of the whole mirror, as in the paper.
     """
     sought = {url: count for url, count in visits.items() if url in pages}
     graph = Graph.of_links({url: [link.url for link in page.links] for url, page in pages.items()})
@@ -176,14 +171,17 @@ def crawled(
         for start in range(1, STARTS + 1):
             orders[name].append(_crawl(pages, values, random_seed, start))
             progress.advance()
-    found = []
-    for name in fetch:
-        curves = [fetched_visits(order, sought, len(pages)) for order in orders[name]]
-        found.append(_result("fetch", name, curves))
-    for name in discovery:
-        curves = [discovered_visits(order, pages, sought) for order in orders[name]]
-        found.append(_result("discovery", name, curves))
-    return found
+    size = len(pages)
+    return [
+        *(
+            _result("fetch", name, [fetched_visits(each, sought, size) for each in orders[name]])
+            for name in fetch
+        ),
+        *(
+            _result("discovery", name, [discovered_visits(each, pages, sought) for each in orders[name]])
+            for name in discovery
+        ),
+    ]
 
 
 def _crawl(pages: Mapping[str, Page], values: Mapping[str, float], random_seed: int, start: int) -> list[str]:
@@ -194,9 +192,8 @@ def _crawl(pages: Mapping[str, Page], values: Mapping[str, float], random_seed: 
 
 
 def _result(aim: str, name: str, curves: Sequence[Curve]) -> Result:
-    ends = [reached(curve, WANTED) for curve in curves]
-    found = [end for end in ends if end is not None]
-    mean = float(np.mean(found)) if len(found) == len(ends) else None
+    ends = [end for curve in curves if (end := reached(curve, WANTED)) is not None]
+    mean = float(np.mean(ends)) if len(ends) == len(curves) else None
     return Result(aim, name, np.mean(curves, axis=0), mean)
 
 
@@ -209,14 +206,14 @@ def _fetch_scores(patterns: Patterns, first: Behaviour) -> dict[str, Score]:
 
 
 def _scores(patterns: Patterns, rankings: Mapping[str, Callable[..., float]]) -> dict[str, Score]:
-    def scorer(name: str) -> Score:
-        return lambda url: score(rankings[name], patterns.pattern_of(url))
+    def value(ranking: Callable[..., float], url: str) -> float:
+        return score(ranking, patterns.pattern_of(url))
 
-    return {name: scorer(name) for name in rankings}
+    return {name: partial(value, ranking) for name, ranking in rankings.items()}
 
 
 class Record(NamedTuple):
-    """One access; ``referrer`` is None where it is not of the site."""
+    """One access; ``referrer`` is None if it is not of the site."""
 
     user: str
     url: str
@@ -226,8 +223,8 @@ class Record(NamedTuple):
 
 class Site:
     """A host ``name`` and those beneath it; without one the host of ``base``, without either all of a log.
-    ``base`` is the site of a log whose lines hold paths only, by default that of ``name``. To its pages people
-    come from its other name as well, with or without "www.": that is the same page.
+
+    ``base`` is the site of a log of paths, by default ``name``; with or without "www." it is the same site.
     """
 
     def __init__(self, name: str | None, base: str | None) -> None:
@@ -241,7 +238,7 @@ class Site:
         return self._host is None or self._host.holds(url)
 
     def record(self, access: Access) -> Record | None:
-        """Return the record of an access, None of one to another site."""
+        """Return the record of an access, None for another site's."""
         if not self.holds(access.url):
             return None
         referrer = access.referrer
@@ -254,14 +251,14 @@ class Site:
         return Record(access.user, access.url, referrer, access.time)
 
     def records(self, source: str, settings: ObserveSettings, progress: Progress) -> Iterator[Record]:
-        """Yield the records of a log in the order of its lines; raises what `LogReader.read` raises."""
+        """Return the records of a log; raises what `LogReader.read` raises."""
         reader = LogReader(settings.model_copy(update={"base_url": self._base}), progress, everywhere=True)
         found = map(self.record, reader.read(source, "read the log"))
         return (record for record in found if record is not None)
 
 
 def counted(records: Iterable[Record]) -> Behaviour:
-    """Return F_in, F_out and F_trans of a site's URLs. The same user going the same way counts once."""
+    """Return F_in, F_out and F_trans of a site's URLs; the same user going the same way counts once."""
     visits, referrals, transitions = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
     for _, url, referrer in dict.fromkeys(record[:3] for record in records):
         visits[url] += 1
@@ -272,14 +269,14 @@ def counted(records: Iterable[Record]) -> Behaviour:
     return Behaviour(visits, referrals, transitions)
 
 
-#: Parts of a log, as many accesses in each; the paper has six months of logs and mines the first.
+#: Equal parts of a log; the paper has six months of logs and mines the first.
 PERIODS = 6
-#: What coverage is told of beside the trees: the URLs themselves.
+#: Coverage by the URLs themselves.
 URLS = "URLs"
 
 
 class Period(NamedTuple):
-    """A part of a log: the times of its first and last access, and each URL's visits (F_in)."""
+    """A part of a log: its first and last time, and each URL's visits (F_in)."""
 
     first: float
     last: float
@@ -293,19 +290,19 @@ class Period(NamedTuple):
 
 @dataclass(frozen=True)
 class Reliability:
-    """How long patterns hold: coverage of each later period, by `URLS` and by the tree's stages."""
+    """Coverage of each later period, by `URLS` and by the tree's stages."""
 
     periods: list[Period]
     coverages: list[dict[str, Coverage]]
 
     @property
     def later_visits(self) -> dict[str, int]:
-        """The visits of all periods after the first, by URL."""
+        """Visits after the first period, by URL."""
         return sum((Counter(period.visits) for period in self.periods[1:]), Counter[str]())
 
 
 def split(records: Sequence[Record]) -> tuple[list[Period], Behaviour]:
-    """Return the periods that there are records in, and the counts of the first."""
+    """Return the periods with records, and the counts of the first."""
     bounds = pairwise(-(-part * len(records) // PERIODS) for part in range(PERIODS + 1))
     found = [(records[start:end], counted(records[start:end])) for start, end in bounds if start < end]
     periods = []
@@ -316,16 +313,14 @@ def split(records: Sequence[Record]) -> tuple[list[Period], Behaviour]:
 
 
 def reliability(patterns: Patterns, periods: list[Period]) -> Reliability:
-    """Hold the first period's patterns and URLs against the later ones (Liu 2011, section 5.2)."""
-    known = periods[0].visits
-
-    def coverages(visits: Mapping[str, int]) -> dict[str, Coverage]:
-        found = {URLS: coverage(visits, (url for url in visits if url in known))}
+    """Return how the first period's patterns and URLs cover the later ones (Liu 2011, section 5.2)."""
+    coverages = []
+    for _, _, visits in periods[1:]:
+        found = {URLS: coverage(visits, visits.keys() & periods[0].visits.keys())}
         for name, cut in patterns.cuts.items():
             found[name] = coverage(visits, matching(patterns.tree, cut, visits))
-        return found
-
-    return Reliability(periods, [coverages(period.visits) for period in periods[1:]])
+        coverages.append(found)
+    return Reliability(periods, coverages)
 
 
 #: Which part of the log patterns were mined from.
@@ -333,9 +328,8 @@ ALL, FIRST = "all", "first period"
 
 
 class TreeFigures(NamedTuple):
-    """One row of the paper's Tables 3 and 4. ``approximation`` is the Jensen-Shannon divergence in bits,
-    ``mirror`` the share of the mirror's URLs that match a pattern, ``layout`` the mean similarity of two pages
-    of one pattern, ``apart`` of two patterns. They are None where there is no mirror, or no two such pages.
+    """One row of the paper's Tables 3 and 4: the divergence in bits, the share of the mirror's URLs that match
+    a pattern, the mean similarity of two pages of one pattern, and of two; None without such pages.
     """
 
     mined: str
@@ -351,7 +345,7 @@ class TreeFigures(NamedTuple):
 def tree_figures(
     mined: str, found: tuple[Patterns, Behaviour], mirror: Collection[str], layouts: Mapping[str, Layout]
 ) -> list[TreeFigures]:
-    """Return the figures of the syntax tree and of both cuts; ``layouts`` are of some of the mirror's pages."""
+    """Return the figures of the syntax tree and of both cuts."""
     patterns, behaviour = found
     rows, tree = [], patterns.tree
     for name, cut in patterns.cuts.items():
@@ -362,12 +356,8 @@ def tree_figures(
     return rows
 
 
-def read_layouts(pages: Iterable[tuple[str, bytes]]) -> dict[str, Layout]:
-    """Return the layout of each of some pages, given as URL and HTML."""
-    return {url: _layout(html) for url, html in pages}
-
-
-def _layout(html: bytes) -> Layout:
+def layout_of(html: bytes) -> Layout:
+    """Return the layout of a page."""
     parser = etree.HTMLParser(recover=True, no_network=True, huge_tree=False, remove_comments=True)
     try:
         root = etree.fromstring(html, parser)
