@@ -24,8 +24,7 @@ from scentline.models.papers.depth import (
     why,
 )
 from scentline.models.papers.trail import unbrowsed
-from scentline_lab.depth.sessions import Counted, Move, best, fit
-from scentline_lab.depth.site import Site, breadth_first, ranks_by_level
+from scentline_lab.depth.site import Counted, Move, Site, best, breadth_first, fit, ranks_by_level
 from tests.cases import each_case
 
 #: Levels of a truncated chain: at the q tested here what lies deeper has less than 1e-12 of the time.

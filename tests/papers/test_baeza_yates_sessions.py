@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from scentline.models.papers.trail import ELSEWHERE, FRAME, MAX_VIEWS, MOST_SITES, PAUSE, Browsing, Changes
 from scentline_lab.depth import site as module
-from scentline_lab.depth.sessions import Counted, Move, Session, move, moves
-from scentline_lab.depth.site import OPEN, Sessions
+from scentline_lab.depth.site import OPEN, Counted, Move, Session, Sessions, move, moves
 from tests.cases import each_case
 
 

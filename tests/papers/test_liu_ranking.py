@@ -11,7 +11,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.spatial.distance import jensenshannon
 
 from scentline.models.page import Link, Page
 from scentline.models.papers.pattern_tree import Growth
@@ -23,7 +22,6 @@ from scentline_lab.patterns.quality import (
     counted,
     coverage,
     fetched_visits,
-    jensen_shannon,
     matching,
     reached,
 )
@@ -152,14 +150,6 @@ def test_visits_are_trusted_as_far_as_they_vary_more_than_chance(pages: list[tup
         assert mined.expected_visits(url, count) == pytest.approx(mean + mined.trusted * (count - mean))
     elsewhere = mined.expected_visits("http://elsewhere/", 0)
     assert elsewhere == pytest.approx((1 - mined.trusted) * fmean(visits.values()))
-
-
-@given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=20))
-def test_jensen_shannon_is_that_of_scipy(pairs: list[tuple[int, int]]) -> None:
-    p, q = (np.array(column, np.float64) for column in zip(*pairs, strict=True))
-    p[0] += 1
-    p, q = p / p.sum(), q / q.sum()
-    assert jensen_shannon(p, q) == pytest.approx(float(jensenshannon(p, q, base=2)) ** 2, abs=1e-9)
 
 
 def test_traffic_approximation_is_nothing_where_each_url_is_a_pattern_and_grows_with_what_is_blurred() -> None:

@@ -279,18 +279,15 @@ def run(
     if not news.standings:
         wanted = f"expected page views{f' of {site}' if site else ''}, found none in {reader.lines} lines"
         raise ConfigurationError(f"news: {', '.join(sources)}: {wanted}; {HINT}")
-    result = _result(discovery.outlinks, news, given, views, table)
+    known = _labelled(table, news.standings) if table is not None else None
+    apart = separation(news, known, given.threshold) if known is not None else None
+    outlinks, compared = discovery.outlinks, measures(news, known, given)
+    result = Result(views, outlinks, news, known, compared, reach(outlinks, news), apart)
     if out is not None:
         _write(output, result, settings.news)
     _print(result, untimely, settings.news)
     output.finish("daily.png", as_json, lambda: _object(result))
     cut.end(f"Interrupted: these results cover the first {reader.lines:,} lines")
-
-
-def _result(outlinks: Outlinks, news: News, given: NewsSettings, views: int, table: Labels | None) -> Result:
-    known = _labelled(table, news.standings) if table is not None else None
-    apart = separation(news, known, given.threshold) if known is not None else None
-    return Result(views, outlinks, news, known, measures(news, known, given), reach(outlinks, news), apart)
 
 
 def short(days: int, settings: NewsSettings) -> str | None:

@@ -2,9 +2,8 @@
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from heapq import heapify, heapreplace
 from pathlib import Path
 from statistics import mean
@@ -23,6 +22,8 @@ from scentline_lab.pictures import draw_freshness
 Times: TypeAlias = npt.NDArray[np.float64]
 
 DAY = 86_400.0
+#: Visits a page and day, and the part of the changes with a signal.
+VISITS, RECALL = 0.1, 0.5
 _HOSTS, _PREFIXES, _PATTERNS = 20, 4, 3
 #: The shares of pages by how they change: bursts are several changes in a short while.
 PARTS = {"poisson": 0.6, "periodic": 0.1, "bursts": 0.1, "never": 0.2}
@@ -52,8 +53,8 @@ class Page:
 Web: TypeAlias = Sequence[Page]
 
 
-def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]:
-    """Return pages and their changes in so many seconds, of which ``recall`` is the part with a signal."""
+def make_web(pages: int, seconds: float, seed: int) -> list[Page]:
+    """Return pages and their changes in so many seconds."""
     rng = np.random.default_rng(seed)
     ranks = rng.permutation(pages) + 1
     importance = ranks**-_ZIPF / (ranks**-_ZIPF).sum()
@@ -68,7 +69,7 @@ def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]
         changes = _changes(rng, kinds[number], rate, seconds)
         name, folder = f"h{host}.test", f"http://h{host}.test/{prefix}/"
         groups = "", name, folder, f"{folder}{pattern}-#"
-        true = changes[rng.random(len(changes)) < recall]
+        true = changes[rng.random(len(changes)) < RECALL]
         true = true + rng.exponential(_DELAY, len(true))
         signals = np.sort(np.concatenate([true, arrivals(rng, FALSE * rate + NOISE, seconds)]))
         found.append(Page(name, groups, rate, float(importance[number]), changes, signals))
@@ -124,19 +125,6 @@ def crawl(web: Web, policy: "Evenly | Gaining", rate: float, visits: int, parts:
     for page, since, end in zip(web, last, ends, strict=True):
         credit(page, since, min(end, visits / rate))
     return fresh / length
-
-
-class Name(StrEnum):
-    """The policies' names, in the order of the tables."""
-
-    UNIFORM = "uniform"
-    PROPORTIONAL = "proportional"
-    NUTCH = "Nutch"
-    STORMCRAWLER = "StormCrawler"
-    OPTIMUM = "optimum"
-    LEARNED = "learned"
-    OPTIMUM_SIGNALS = "optimum with signals"
-    LEARNED_SIGNALS = "learned with signals"
 
 
 #: Visits between two estimates of how far a host's signals are to be trusted.
@@ -288,27 +276,29 @@ class Learning(Gaining):
         return change, recall, steps(self._trusts[known.host], (1 - recall) * change)
 
 
-def policies(web: Web, visits: float, recall: float) -> Mapping[str, Callable[[], Evenly | Gaining]]:
-    """Return the makers of the policies for so many visits a second."""
-    even = [len(web) / visits] * len(web)
-    changes = sum(page.rate for page in web)
-    shares = [changes / visits / page.rate if page.rate else math.inf for page in web]
-    return {
-        Name.UNIFORM: lambda: Evenly(even),
-        Name.PROPORTIONAL: lambda: Evenly(shares),
-        Name.NUTCH: lambda: Nutch(even),
-        Name.STORMCRAWLER: lambda: StormCrawler(even),
-        Name.OPTIMUM: lambda: Knowing(web, 0.0),
-        Name.LEARNED: lambda: Learning(web, heeds=False),
-        Name.OPTIMUM_SIGNALS: lambda: Knowing(web, recall),
-        Name.LEARNED_SIGNALS: lambda: Learning(web, heeds=True),
-    }
+def _even(web: Web, visits: float) -> list[float]:
+    return [len(web) / visits] * len(web)
 
+
+def _proportional(web: Web, visits: float) -> list[float]:
+    changes = sum(page.rate for page in web)
+    return [changes / visits / page.rate if page.rate else math.inf for page in web]
+
+
+#: What makes each policy, for so many visits a second.
+POLICIES: dict[str, Callable[[Web, float], Evenly | Gaining]] = {
+    "uniform": lambda web, visits: Evenly(_even(web, visits)),
+    "proportional": lambda web, visits: Evenly(_proportional(web, visits)),
+    "Nutch": lambda web, visits: Nutch(_even(web, visits)),
+    "StormCrawler": lambda web, visits: StormCrawler(_even(web, visits)),
+    "optimum": lambda web, _: Knowing(web, 0.0),
+    "learned": lambda web, _: Learning(web, heeds=False),
+    "optimum with signals": lambda web, _: Knowing(web, RECALL),
+    "learned with signals": lambda web, _: Learning(web, heeds=True),
+}
 
 #: Mean visits a page before and while the freshness is measured; each is a part of the curve.
 LEARNING, MEASURED = 20, 10
-#: Visits a page and day, and the part of the changes with a signal.
-VISITS, RECALL = 0.1, 0.5
 
 
 class Figures(NamedTuple):
@@ -328,7 +318,7 @@ def show(pages: int, seeds: int, processes: int, out: Path | None) -> None:
     output.write("freshness", ("policy", "freshness", "least", "most"), (each[:4] for each in found))
     points = zip(*(each.curve for each in found), strict=True)
     rows = ((part + 0.5, *point) for part, point in enumerate(points))
-    output.write("curves", ("visits_a_page", *Name), rows)
+    output.write("curves", ("visits_a_page", *POLICIES), rows)
     output.draw("freshness.png", draw_freshness, {each.policy: each.curve for each in found}, LEARNING)
     told = ((each.policy, f"{each.freshness:.3f}", f"{each.least:.3f} to {each.most:.3f}") for each in found)
     print_table(("policy", "freshness", "webs"), told)
@@ -338,19 +328,19 @@ def show(pages: int, seeds: int, processes: int, out: Path | None) -> None:
 def run(pages: int, seeds: int, processes: int) -> list[Figures]:
     """Crawl each of so many webs by every policy."""
 
-    def crawled(job: tuple[Name, int]) -> tuple[tuple[Name, int], list[float]]:
+    def crawled(job: tuple[str, int]) -> tuple[tuple[str, int], list[float]]:
         visits, a_second = pages * (LEARNING + MEASURED), pages * VISITS / DAY
-        web = make_web(pages, visits / a_second, RECALL, job[1])
-        policy = policies(web, a_second, RECALL)[job[0]]()
+        web = make_web(pages, visits / a_second, job[1])
+        policy = POLICIES[job[0]](web, a_second)
         return job, crawl(web, policy, a_second, visits, LEARNING + MEASURED).tolist()
 
-    jobs = [(policy, seed) for seed in range(1, seeds + 1) for policy in Name]
-    curves: dict[tuple[Name, int], Sequence[float]] = {}
+    jobs = [(policy, seed) for seed in range(1, seeds + 1) for policy in POLICIES]
+    curves: dict[tuple[str, int], Sequence[float]] = {}
     with Cut() as cut:
         curves.update(spread(crawled, jobs, processes, Progress(), "crawl"))
     cut.end("Interrupted: nothing was written.")
     found = []
-    for policy in Name:
+    for policy in POLICIES:
         own = [curves[job] for job in jobs if job[0] == policy]
         late = [mean(curve[LEARNING:]) for curve in own]
         whole = tuple(map(mean, zip(*own, strict=True)))

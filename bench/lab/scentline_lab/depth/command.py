@@ -12,8 +12,7 @@ from scentline.agents.cli.output import print_table
 from scentline.agents.observe.observer import HINT, observed, site_named
 from scentline.models.papers.depth import Surfer
 from scentline.streams.settings import ConfigurationError, Settings
-from scentline_lab.depth.sessions import Move
-from scentline_lab.depth.site import Result, Sites
+from scentline_lab.depth.site import Move, Result, Sites
 from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs, rounded
 from scentline_lab.pictures import draw_site
 from scentline_lab.reading import LogReader

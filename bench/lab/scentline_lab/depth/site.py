@@ -1,24 +1,157 @@
-"""The sites of logs, archives and graphs: users' sessions, and pages fetched breadth-first."""
+"""The sites of logs, archives and graphs (Baeza-Yates and Castillo 2004): sessions, fits and links."""
 
+import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 
 from scentline.models.duplicates import sketch
 from scentline.models.ordering import pagerank
 from scentline.models.page import Page
-from scentline.models.papers.depth import ENOUGH, Advice, Growth, Surfer, by_links, by_views
+from scentline.models.papers import depth
+from scentline.models.papers.depth import ENOUGH, Advice, Growth, Surfer, Visits, by_links, by_views
 from scentline.models.papers.trail import ELSEWHERE, PAUSE, Trail, unbrowsed
 from scentline.models.url import host
 from scentline.streams.settings import Settings
-from scentline_lab.depth.sessions import Counted, Session, best, fit
 from scentline_lab.experiment import Progress
 from scentline_lab.order.reading import Graph
 from scentline_lab.reading import LogReader, each_page, read_graph
 from scentline_lab.simulation.virtual import Copies
+
+
+class Session(NamedTuple):
+    """The level of each view of a finished session, its first page, and how many views the log lacks."""
+
+    levels: tuple[int, ...]
+    start: str
+    put_back: int
+
+
+class Move(StrEnum):
+    """What a user does next, in the paper's words; "jump" leaves the site."""
+
+    NEXT = "next"
+    START = "start"
+    JUMP = "jump"
+    BACK = "back"
+    STAY = "stay"
+    PREVIOUS = "previous"
+    FORWARD = "forward"
+
+
+def move(before: int, after: int) -> Move:
+    """Return the move from one level to another; from level 1 to the start page it is "back"."""
+    near = {1: Move.NEXT, 0: Move.STAY, -1: Move.BACK}.get(after - before)
+    return near or (Move.FORWARD if after > before else Move.START if after == 0 else Move.PREVIOUS)
+
+
+def moves(levels: Sequence[int]) -> Iterator[tuple[int, Move]]:
+    """Yield the level of each view of a session and the move made from there; the last one is "jump"."""
+    for before, after in pairwise(levels):
+        yield before, move(before, after)
+    yield levels[-1], Move.JUMP
+
+
+class Counted(Visits):
+    """Counts of a site's sessions."""
+
+    moves: list[dict[Move, int]] = msgspec.field(default_factory=list)  #: By level.
+    homes: int = 0  #: Sessions that began with the home page.
+    singles: int = 0  #: Sessions of one view.
+    put_back: int = 0  #: Views that the log lacks.
+    #: (sum n^2, sum n d, sum d^2) over sessions of n views whose levels sum to d.
+    squares: tuple[int, int, int] = (0, 0, 0)
+
+    def add(self, session: Session, home: bool) -> None:
+        levels = session.levels
+        while len(self.views) <= max(levels):
+            self.views.append(0)
+            self.moves.append({})
+        for level, made in moves(levels):
+            self.views[level] += 1
+            self.moves[level][made] = self.moves[level].get(made, 0) + 1
+        views, depths = len(levels), sum(levels)
+        first, mixed, second = self.squares
+        self.squares = (first + views * views, mixed + views * depths, second + depths * depths)
+        self.sessions += 1
+        self.homes += home
+        self.singles += views == 1
+        self.put_back += session.put_back
+
+
+_CHI2 = 3.841  # The 95 % point of chi-squared with one degree of freedom.
+_STEPS = 60
+_MOST = 1 - 1e-6  # At a ratio of 1 a surfer would never come back.
+
+
+class Fit(NamedTuple):
+    """A surfer's q, between ``low`` and ``high`` with 95 % confidence, and the error of `depth.Fit`."""
+
+    surfer: Surfer
+    q: float
+    low: float
+    high: float
+    error: float
+
+
+def fit(visits: Counted, surfer: Surfer) -> Fit:
+    """Return the fit of a surfer with its interval; raises ValueError without views.
+
+    -2 log of the likelihood ratio is multiplied by H / J, as views come in sessions (Chandler and Bate,
+    Inference for clustered data using the independence loglikelihood, Biometrika 2007).
+    """
+    found = depth.fit(visits, surfer)
+    low, high = map(surfer.probability, _interval(visits, surfer.trials, surfer.ratio(found.q)))
+    return Fit(surfer, found.q, low, high, found.error)
+
+
+def best(visits: Counted) -> Fit:
+    """Return the fit of least error; A where from level 2 on more moves are "back" than "start" and "jump"."""
+    made = sum(map(Counter, visits.moves[2:]), Counter[Move]())
+    stepped = made[Move.BACK] > made[Move.START] + made[Move.JUMP]
+    return fit(visits, depth.best(visits, Surfer.A if stepped else Surfer.B).surfer)
+
+
+def _interval(visits: Counted, trials: int, ratio: float) -> tuple[float, float]:
+    """Return the bounds of the ratio; everything for a single session."""
+    views, levels = visits.total, visits.levels
+    if visits.sessions < 2:
+        return 0.0, _MOST
+    weight = _weight(visits, trials, ratio)
+
+    def inside(other: float) -> bool:
+        lost = trials * views * math.log((1 - ratio) / (1 - other))
+        if levels:
+            lost += levels * math.log(ratio / other)
+        return 2 * weight * lost <= _CHI2
+
+    def bound(beyond: float) -> float:
+        """Return the end of the interval by halving."""
+        within = ratio
+        for _ in range(_STEPS):
+            middle = (within + beyond) / 2
+            within, beyond = (middle, beyond) if inside(middle) else (within, middle)
+        return within
+
+    return bound(0.0) if levels else 0.0, bound(_MOST)
+
+
+def _weight(visits: Counted, trials: int, ratio: float) -> float:
+    """Return H / J, the information of independent views by the sessions' squared scores, at most 1."""
+    if not visits.levels:  # each session counts as one view
+        return visits.sessions / visits.total
+    rest = 1 - ratio
+    views, mixed, levels = visits.squares
+    squared = levels / ratio**2 - 2 * trials * mixed / (ratio * rest) + trials**2 * views / rest**2
+    information = visits.levels / ratio**2 + trials * visits.total / rest**2
+    return min(1.0, information / squared) if squared > 0 else 1.0
+
 
 _Page = TypeVar("_Page", bound=Hashable)
 _Links = Callable[[_Page], Collection[_Page] | None]
@@ -74,7 +207,7 @@ class Sessions:
             ended += [] if known is None else [known.end()]
             known = _Open(time, page, referrer)
         self._open[visitor] = known
-        # Either way: a line with a wrong time, far ahead, must not end all sessions that come after it.
+        # Either way: a line with a wrong time, far ahead, must not end all sessions after it.
         while len(self._open) > OPEN or abs(time - next(iter(self._open.values())).trail.last) > PAUSE:
             ended.append(self._oldest())
         return ended
@@ -92,8 +225,7 @@ class Site:
     def __init__(self, home: str) -> None:
         self.visits, self.growth, self.ranks = Counted(), Growth(), list[float]()
         self._home, self._sessions = home, Sessions()
-        #: Whether users enter the site by a page, of the pages seen.
-        self._entered: dict[str, bool] = {}
+        self._entered: dict[str, bool] = {}  # Whether users enter the site by a seen page.
 
     def view(self, visitor: str, time: float, page: str, referrer: str | None) -> None:
         self._entered.setdefault(page, False)
@@ -121,10 +253,8 @@ class Site:
         return [(found[depth], entries[depth]) for depth in range(max(found, default=-1) + 1)]
 
     def advice(self, share: float = 0.9) -> Advice:
-        """Return the depth that keeps a share of the page views, from 0 up to below 1, and why.
-
-        It follows from 100 sessions or more, else from the links of fetched pages (`Growth`), else from the
-        best-fitting surfer with the highest q that the sessions allow for.
+        """Return the depth that keeps a share of the views, from 0 up to below 1, and why: by 100 sessions or
+        more, else by the links of fetched pages, else by the best-fitting surfer with the highest likely q.
         """
         visits, growth = self.visits, self.growth
         if visits.sessions >= ENOUGH:
@@ -151,10 +281,8 @@ class Result:
 
 
 class Sites:
-    """The sites by name, and counts of what was passed over.
-
-    A site is a host without "www.", or with ``only`` that host with all beneath it. A page is its URL without
-    scheme and "www.".
+    """The sites by name, a host without "www." or, with ``only``, that host with all beneath it, and counts of
+    accesses passed over. A page is its URL without scheme and "www.".
     """
 
     def __init__(self, only: str | None) -> None:
@@ -218,7 +346,7 @@ class Sites:
                 self._originals |= {} if original is None else {page: original}
                 return original is not None
 
-            self.site(name).fetch(home(name, pages), pages.get, copied)
+            self.site(name).fetch(_home(name, pages), pages.get, copied)
 
     def fetch_graph(self, path: Path) -> None:
         """Fetch each site of a graph; without URLs it is one, by its file's name. Raises `GraphError`."""
@@ -234,15 +362,14 @@ class Sites:
             links[name][page] = self._inside(name, (graph.urls[target] for target in targets[number]))
         links.pop("", None)
         for name, pages in links.items():
-            self.site(name).fetch(home(name, pages), pages.get)
+            self.site(name).fetch(_home(name, pages), pages.get)
 
 
 def breadth_first(
     start: _Page, links: _Links[_Page], copy: _Copy[_Page] = lambda _: False
 ) -> tuple[Growth, dict[_Page, int]]:
-    """Fetch all that can be reached; return what the links led to, and each page's level.
-
-    ``links`` returns a page's distinct targets, None for no page; a link to no page or a ``copy`` leads back.
+    """Fetch all that can be reached; return what the links led to, and each page's level. ``links`` returns a
+    page's distinct targets, None for no page; a link to no page or a ``copy`` leads back.
     """
     growth, levels, seen = Growth(), dict[_Page, int](), {start: 0}
     waiting = deque([start])
@@ -261,14 +388,13 @@ def breadth_first(
 
 
 def ranks_by_level(levels: Mapping[_Page, int], links: _Links[_Page]) -> list[float]:
-    """Return each level's share of the PageRank of the fetched pages (Baeza-Yates and Castillo 2004, 5)."""
+    """Return each level's share of the PageRank of the fetched pages (section 5)."""
     if not levels:
         return []
     ranks = pagerank(Graph.of_links({page: links(page) or () for page in levels}).matrix)
     return [*map(float, np.bincount(list(levels.values()), ranks) / ranks.sum())]
 
 
-def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
-    """Return a site's root, else the page with the most links."""
+def _home(site: str, pages: Mapping[str, Collection[str]]) -> str:
     root = f"{site}/"
     return root if root in pages else max(pages, key=lambda page: (len(pages[page]), page))

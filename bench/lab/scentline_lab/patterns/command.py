@@ -85,11 +85,11 @@ def _find(
     output.draw("tree.svg", draw_tree, found.patterns, f"URL patterns of {name}")
     pages, layouts = _mirror(settings, options, site, bars)
     found.mirror = len(pages)
-    found.trees = quality.tree_figures(quality.ALL, (found.patterns, whole), pages, layouts)
+    found.trees = quality.tree_figures("all", (found.patterns, whole), pages, layouts)
     periods, first = quality.split(records)
     early = mine(first, threshold=options.threshold)
     found.reliability = quality.reliability(early, periods)
-    found.trees += quality.tree_figures(quality.FIRST, (early, first), pages, layouts)
+    found.trees += quality.tree_figures("first period", (early, first), pages, layouts)
     _write_reliability(output, found.trees, found.reliability)
     output.draw("coverage.png", draw_coverage, found.reliability)
     visits = found.reliability.later_visits

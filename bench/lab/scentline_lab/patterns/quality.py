@@ -53,17 +53,15 @@ def matching(tree: PatternTree, cut: TreeCut, urls: Iterable[str]) -> list[str]:
     return [url for url in urls if cut.of[tree.find(url)] >= 0]
 
 
-def jensen_shannon(p: Curve, q: Curve) -> float:
-    """Return the Jensen-Shannon divergence of two distributions, in bits, from 0 (the same) to 1."""
-    return float(distance.jensenshannon(p, q, base=2)) ** 2
-
-
 def traffic_approximation(
     visits: Mapping[str, int], tree: PatternTree, cut: TreeCut, figures: Figures
 ) -> float:
-    """Return the divergence of the visits to URLs from an equal share of their pattern's (5.2, equation 4)."""
+    """Return the Jensen-Shannon divergence, in bits, of the visits to URLs from an equal share of their
+    pattern's (section 5.2, equation 4), from 0 (the same) to 1.
+    """
     urls = np.array([cut.of[tree.find(url)] for url in visits])
-    return jensen_shannon(np.array([*visits.values()], float), figures.visits[urls] / figures.urls[urls])
+    shares = figures.visits[urls] / figures.urls[urls]
+    return float(distance.jensenshannon(np.array([*visits.values()], float), shares, base=2)) ** 2
 
 
 def layout_similarity(
@@ -136,11 +134,9 @@ def static(
 ) -> list[Result]:
     """Order the URLs of a log without a link graph: any may be fetched; equal ones by digest."""
     known = sorted(urls, key=identifier)
-    orders = {
-        name: sorted(known, key=value, reverse=True) for name, value in _fetch_scores(patterns, first).items()
-    }
     return [
-        _result("fetch", name, [fetched_visits(order, visits, len(known))]) for name, order in orders.items()
+        _result("fetch", name, [fetched_visits(sorted(known, key=value, reverse=True), visits, len(known))])
+        for name, value in _fetch_scores(patterns, first).items()
     ]
 
 
@@ -171,16 +167,14 @@ def crawled(
         for start in range(1, STARTS + 1):
             orders[name].append(_crawl(pages, values, random_seed, start))
             progress.advance()
-    size = len(pages)
+    curves: dict[str, tuple[Iterable[str], Callable[[list[str]], Curve]]] = {
+        "fetch": (fetch, lambda order: fetched_visits(order, sought, len(pages))),
+        "discovery": (discovery, lambda order: discovered_visits(order, pages, sought)),
+    }
     return [
-        *(
-            _result("fetch", name, [fetched_visits(each, sought, size) for each in orders[name]])
-            for name in fetch
-        ),
-        *(
-            _result("discovery", name, [discovered_visits(each, pages, sought) for each in orders[name]])
-            for name in discovery
-        ),
+        _result(aim, name, [curve(order) for order in orders[name]])
+        for aim, (names, curve) in curves.items()
+        for name in names
     ]
 
 
@@ -323,13 +317,10 @@ def reliability(patterns: Patterns, periods: list[Period]) -> Reliability:
     return Reliability(periods, coverages)
 
 
-#: Which part of the log patterns were mined from.
-ALL, FIRST = "all", "first period"
-
-
 class TreeFigures(NamedTuple):
     """One row of the paper's Tables 3 and 4: the divergence in bits, the share of the mirror's URLs that match
     a pattern, the mean similarity of two pages of one pattern, and of two; None without such pages.
+    ``mined`` is the part of the log that patterns were mined from.
     """
 
     mined: str
