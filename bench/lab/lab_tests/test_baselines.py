@@ -15,14 +15,15 @@ from scipy.sparse import csr_array
 from scentline.models.page import Link, Page
 from scentline.models.trace import Step, Trace
 from scentline.models.url import identifier
+from scentline_lab.order.crawl import Backlinks
 from scentline_lab.simulation.simple import (
     Arms,
-    Backlink,
     Board,
     BreadthFirst,
     Chance,
+    Estimated,
     Opic,
-    Oracle,
+    Ranked,
     TagPaths,
 )
 from scentline_lab.simulation.virtual import Crawler, Task, Terms, virtual_crawl
@@ -87,6 +88,10 @@ INHERITED = [
 ]  # fmt: skip
 
 
+def by_backlinks(given: Task) -> Estimated:
+    return Estimated(Backlinks[str](), given)
+
+
 @each_case(
     ("crawler", "web", "seeds", "hits", "expected"),
     [
@@ -97,10 +102,10 @@ INHERITED = [
         (SharkSearch(task(log="xfy")), WEB, "a", "", "abcdfexy"),
         (LinkClassifier(task(log="xfy")), WEB, "a", "", "abcdfexy"),
         # After a, b, c: d has one link, f one, e one; d was found first, and its link makes e two.
-        (Backlink(task(log="x")), WEB, "a", "", "abcdefxy"),
-        (Backlink(task()), [page("a", "bcd"), page("b", "d"), *leaves("cd")], "a", "", "abdc"),
-        (Backlink(task()), [page("a", "bccd"), page("d", "e"), *leaves("bce")], "a", "", "abcde"),
-        (Oracle({"e", "y"}), WEB, "a", "ey", "abcedf"),
+        (by_backlinks(task(log="x")), WEB, "a", "", "abcdefxy"),
+        (by_backlinks(task()), [page("a", "bcd"), page("b", "d"), *leaves("cd")], "a", "", "abdc"),
+        (by_backlinks(task()), [page("a", "bccd"), page("d", "e"), *leaves("bce")], "a", "", "abcde"),
+        (Ranked(lambda url: float(url in "ey")), WEB, "a", "ey", "abcedf"),
         # Two of three words, then one of one beside one of two; all words weigh alike, as no page has them.
         (BestFirst(task("snow", "alps")), TEXTS, "a", "", "adceb"),
         # Without keywords by the words of hits: of two pages one has snow, and satisfies.

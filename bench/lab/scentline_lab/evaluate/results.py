@@ -84,8 +84,7 @@ def reliability(sample: Sequence[Outcome]) -> Reliability | None:
 
 #: Figures of crawls: of each web, of each of its predicates, of each run.
 Groups: TypeAlias = Sequence[Sequence[Sequence[float]]]
-#: Times that the predicates are resampled.
-SAMPLES = 10_000
+SAMPLES = 10_000  #: Times that the predicates are resampled.
 
 
 class Comparison(NamedTuple):
@@ -152,10 +151,8 @@ def paired_bootstrap(first: Groups, second: Groups, seed: int, samples: int = SA
 
 #: Pages, or requests, at which the harvest rate is given; the area is that under the curve's first 1,000.
 POINTS, AREA = (12, 30, 100, 250, 500, 1000), 1000
-#: Seconds after which hits are counted, where time passes.
-TIMES = (10, 20, 30, 60, 120, 300, 600, 1800, 3600)
-#: Pages after which the worth of an earlier crawl's state is measured.
-EARLY = 100
+TIMES = (10, 20, 30, 60, 120, 300, 600, 1800, 3600)  #: Seconds after which hits are counted.
+EARLY = 100  #: Pages after which the worth of an earlier crawl's state is measured.
 #: The figures of a crawl, or of several on the mean, by the columns of tables (`docs/evaluation.md`).
 Figures: TypeAlias = dict[str, float | None]
 
@@ -180,9 +177,7 @@ def mean_figures(found: Sequence[Figures]) -> Figures:
 
 
 class Result(NamedTuple):
-    """One crawl: the harvest rate after 1, 2, .. pages, and requests, the number of hosts with a hit by then;
-    when each hit came, and the share of hosts' seconds that were used.
-    """
+    """One crawl; ``sites`` counts the hosts with a hit after 1, 2, .. pages, ``came`` tells when each was."""
 
     predicate: str
     policy: str

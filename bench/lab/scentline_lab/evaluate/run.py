@@ -118,8 +118,7 @@ class Evaluation:
         return self.makers[job.policy](task, registry.Truth(hits, self._hindsight), state)
 
 
-#: Users' pseudonyms decide which a page keeps of many, so that each evaluation has the same.
-KEY = b"scentline evaluate"
+KEY = b"scentline evaluate"  #: Of pseudonyms: they decide which users a page keeps of many.
 
 
 class Options(Section):

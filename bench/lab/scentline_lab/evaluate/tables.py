@@ -33,7 +33,6 @@ class Compared(NamedTuple):
     found: Sequence[Versus]
 
 
-#: The areas under the curve by pages, and by requests.
 AREAS: Mapping[str, Figure] = {name: attrgetter(name) for name in ("auc", "auc_by_request")}
 
 
@@ -106,8 +105,7 @@ def plain(webs: Sequence[of.Results]) -> list[str]:
 
 
 MEAN = "*"  #: Stands for a predicate in a row that is the mean of all.
-#: Pages up to which the curves' table has a row each; then it has one for every tenth.
-DENSE = 100
+DENSE = 100  #: Pages up to which the curves' table has a row each; then it has one for every tenth.
 _BOUNDS = tuple(f"{area}_{end}" for area in AREAS for end in ("low", "high"))
 # A single crawl has too few pages for these.
 _OF_A_MEAN = ("base_brier", "ece_selected", "ece_explored")

@@ -33,9 +33,7 @@ from scentline.streams.settings import Settings
 from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere
 
 NAME = "p"  #: The name of a virtual crawl's one predicate.
-_SOURCE = "sightings/0"
 _CODEC: Codec[FrontierRow] = Codec(FrontierRow)
-_LEARNED: Codec[LearnRow] = Codec(LearnRow)
 
 
 class Memory(dict[bytes, bytes]):
@@ -59,7 +57,7 @@ class MemoryShard(Shard[Row], Generic[Row]):
     """Rows in memory over the encoded rows of ``base``, which never change."""
 
     def __init__(self, codec: Codec[Row], base: Mapping[bytes, bytes]) -> None:
-        super().__init__(0, _SOURCE, Memory(), codec, 0)
+        super().__init__(0, "sightings/0", Memory(), codec, 0)
         self.labels: list[Label] = []  #: Those that were emitted.
         self._base = base
         self._rows: dict[bytes, Row] = {}
@@ -133,7 +131,7 @@ class CoreCrawler:
         # Known from the start, and scored with the first choice, after the seeds.
         self._unscored = [*map(page_key, task.trace.accesses)]
         self._models = ModelStore(scorer.all_inputs()) if isinstance(scorer, LearnedScorer) else None
-        self._combiners = MemoryShard(_LEARNED, {})
+        self._combiners = MemoryShard(Codec[LearnRow](LearnRow), {})
         self._earlier: dict[str, list[tuple[str, float, float]]] = {}
         self._answers = 0
         if state is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.rows import PageRow
 from scentline.models.lessons import lessons
+from scentline.models.ordering import Rank
 from scentline.models.papers.patterns import mine
 from scentline.models.papers.ways import Behaviour
 from scentline.models.policy.combiner import Vector
@@ -26,8 +27,9 @@ from scentline.models.settings import PaperPolicy
 from scentline.models.trace import SIXTHS, Trace
 from scentline.models.url import host
 from scentline.streams.settings import Settings
+from scentline_lab.order.crawl import Backlinks
 from scentline_lab.simulation.core import CoreCrawler
-from scentline_lab.simulation.simple import Backlink, BreadthFirst, Chance, Opic, Oracle, PageRank, TagPaths
+from scentline_lab.simulation.simple import BreadthFirst, Chance, Estimated, Opic, Ranked, TagPaths
 from scentline_lab.simulation.virtual import Crawler, Task
 from scentline_lab.simulation.words import BestFirst, Hindsight, Informed, LinkClassifier, SharkSearch
 
@@ -98,10 +100,8 @@ def _behaviour(trace: Trace, urls: Collection[str]) -> Behaviour:
     return Behaviour(visits, referrals, ways)
 
 
-#: The policies of Aggarwal (2004).
-PAPERS: tuple[PaperPolicy, ...] = ("linkage", "collaborative", "combined")
-#: A bound that nothing reaches.
-UNBOUNDED = 1 << 62
+PAPERS: tuple[PaperPolicy, ...] = ("linkage", "collaborative", "combined")  #: Aggarwal 2004.
+UNBOUNDED = 1 << 62  #: A bound that nothing reaches.
 
 
 class Truth(NamedTuple):
@@ -118,13 +118,11 @@ class Maker(Protocol):
 
 
 ORACLE, INFORMED = "oracle", "informed"
-#: Those that know more than a crawl can; they are out of contest.
-LIMITS = frozenset({INFORMED, ORACLE})
+LIMITS = frozenset({INFORMED, ORACLE})  #: They know more than a crawl can, so they are out of contest.
 #: The crawl's default; the same without word meanings, and with more inputs.
 LEARNED, PLAIN = "learned", "learned-plain"
 SIGNIFICANCE, VISITS = "learned+significance", "learned+visits"
-#: The end of the names of the paper's policies as printed, to the letter.
-PRINTED = "-printed"
+PRINTED = "-printed"  #: Ends the names of the paper's policies to the letter.
 #: Those that learn, so that the window limits their pages in flight; they can take up an earlier crawl's state.
 REUSABLE = (*PAPERS, LEARNED)
 #: Those that are compared only where they are named.
@@ -134,9 +132,9 @@ ASIDE = frozenset({*(name + PRINTED for name in PAPERS), PLAIN, SIGNIFICANCE, VI
 def policies(settings: Settings, table: SemanticTable | None = None) -> dict[str, Maker]:
     """Return all policies; the crawl's go by its ``settings``, ``table`` has word vectors."""
     alone: dict[str, Callable[[Task], Crawler]] = {
-        "random": Chance, "breadth-first": BreadthFirst, "backlink": Backlink, "pagerank": PageRank,
-        "opic": Opic, "tag-paths": TagPaths, "shark-search": SharkSearch, "best-first": BestFirst,
-        "link-classifier": LinkClassifier,
+        "random": Chance, "breadth-first": BreadthFirst, "backlink": lambda task: Estimated(Backlinks(), task),
+        "pagerank": lambda task: Estimated(Rank(), task), "opic": Opic, "tag-paths": TagPaths,
+        "shark-search": SharkSearch, "best-first": BestFirst, "link-classifier": LinkClassifier,
     }  # fmt: skip
     learn, frontier = {"significance": "paper"}, {"parents": UNBOUNDED, "candidates": "paper"}
     printed = changed(settings, learn=learn, frontier=frontier)
@@ -146,7 +144,8 @@ def policies(settings: Settings, table: SemanticTable | None = None) -> dict[str
         **{name: partial(_paper, policy=name, settings=settings) for name in PAPERS},
         LEARNED: learned,
         INFORMED: lambda task, truth, state=None: Informed(truth.hindsight.expected(truth.hits)),
-        ORACLE: lambda task, truth, state=None: Oracle(truth.hits),
+        # Greedy, so no upper bound; without the log, which would tell it every URL at once.
+        ORACLE: lambda task, truth, state=None: Ranked(lambda url: float(url in truth.hits)),
         **{name + PRINTED: partial(_paper, policy=name, settings=printed) for name in PAPERS},
         PLAIN: partial(_learned, settings=settings),
         SIGNIFICANCE: partial(learned, further=Significance),

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any
@@ -11,10 +11,10 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.ordering import DAMPING, EVERY, Crawled, Rank
+from scentline.models.ordering import Crawled
 from scentline.models.page import Page
 from scentline.models.url import host
-from scentline_lab.order.crawl import Backlinks, Estimate
+from scentline_lab.order.crawl import Estimate
 from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere
 
 _Array = npt.NDArray[Any]
@@ -104,13 +104,6 @@ class Ranked(Board):
             self.add_seed(link.url)
 
 
-class Oracle(Ranked):
-    """Takes a hit that links made known, else goes breadth-first: greedy, so no upper bound; without a log."""
-
-    def __init__(self, hits: Collection[str]) -> None:
-        super().__init__(lambda url: float(url in hits))
-
-
 class BreadthFirst(Ranked):
     """First found, first fetched (Cho 1998, Figure 2, 1)."""
 
@@ -171,7 +164,7 @@ class Chance:
 
 
 class Estimated(Board):
-    """Orders candidates by an estimate of their importance (Cho 1998, Figure 2)."""
+    """Orders candidates by IB'(P), `Backlinks`, or IR'(P), `Rank` (Cho 1998, Figure 2, 2 and 3)."""
 
     def __init__(self, estimate: Estimate[str], task: Task) -> None:
         super().__init__(task.trace.accesses)
@@ -188,20 +181,6 @@ class Estimated(Board):
         changed = self._estimate.crawled(Crawled(page.url, tuple(distinct)))
         for url in (*changed, *(self._found if self._estimate.sweep() else ())):
             self.add_seed(url)
-
-
-class Backlink(Estimated):
-    """Orders candidates by IB'(P), the number of known pages with a link to them (Cho 1998, Figure 2, 2)."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(Backlinks[str](), task)
-
-
-class PageRank(Estimated):
-    """Orders candidates by IR'(P), PageRank over what is known (Cho 1998, Figure 2, 3)."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(Rank[str](DAMPING, EVERY), task)
 
 
 class Opic(Board):
@@ -252,8 +231,7 @@ class Opic(Board):
 
 #: The least likeness of a path to its arm, as in the paper, and the weight of the exploration.
 LIKE, EXPLORATION = 0.75, 0.1
-#: Numbers that pairs of elements are projected onto, as in the paper.
-_NUMBERS = 4096
+_NUMBERS = 4096  # what pairs of elements are projected onto, as in the paper
 
 
 @dataclass

@@ -103,8 +103,7 @@ def _length(intervals: Iterable[tuple[float, float]], end: float) -> float:
     return length
 
 
-#: Tells whether a host may be asked now.
-Ready: TypeAlias = Callable[[str], bool]
+Ready: TypeAlias = Callable[[str], bool]  #: Tells whether a host may be asked now.
 
 
 def anywhere(host: str) -> bool:

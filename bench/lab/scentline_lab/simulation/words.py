@@ -325,15 +325,12 @@ class LinkClassifier(Board):
         self._verdicts: dict[str, bool] = {}
         self._linked: set[str] = set()
 
-    def add_seed(self, url: str) -> None:
-        self._row(url)
-
     def judged(self, page: Page, holds: bool) -> None:
         self.close(page.url)
         self._verdicts[page.url] = holds
         for link in page.links:
             for part in ("anchor", "context"):
-                self._texts.add(self._row(link.url), getattr(link, part), part)
+                self._texts.add(self.row(link.url), getattr(link, part), part)
             self._linked.add(link.url)
         rows, columns, repeats = self._texts.occurrences()
         rows, columns = rows[repeats == 0], columns[repeats == 0]
@@ -352,9 +349,8 @@ class LinkClassifier(Board):
         margin = self.scored(choice.url)
         return Choice(choice.url, float(expit(machine.slope * margin + machine.offset)))
 
-    def _row(self, url: str) -> int:
-        size = len(self)
-        row = self.row(url)
+    def row(self, url: str) -> int:
+        size, row = len(self), super().row(url)
         if row == size:
             self._texts.add(row, words(url.partition("://")[2]), "url")
         return row
