@@ -114,10 +114,7 @@ class Bar(NamedTuple):
 
 
 def best_bar(labelled: Iterable[tuple[float, bool]]) -> Bar | None:
-    """Return the lowest threshold that classifies most pages right, 0 or one of the concentrations.
-
-    ``labelled`` are the concentration of each page and whether it is news; None without pages.
-    """
+    """Return the lowest threshold that classifies most pages right, by concentration and whether it is news."""
     pages = sorted(labelled)
     right = sum(news for _, news in pages)  # all are above 0
     bars = [Bar(0.0, right)]
@@ -210,8 +207,7 @@ def reach(outlinks: Outlinks, news: News) -> Reach:
     """Compare the hubs with their sites' home pages as seeds."""
     hubs = {hub.url for hub in news.hubs}
     homes = {"/".join(url.split("/", 3)[:3]) + "/" for url in hubs}
-    from_hubs, from_homes = (outlinks.reached(sources, news.pages) for sources in (hubs, homes))
-    return Reach(len(hubs), from_hubs, len(homes), from_homes)
+    return Reach(len(hubs), outlinks.reached(hubs, news.pages), len(homes), outlinks.reached(homes, news.pages))
 
 
 def _criterion(settings: NewsSettings) -> Criterion:
@@ -223,7 +219,7 @@ def day(number: int) -> date:
     return date(1970, 1, 1) + timedelta(days=number)
 
 
-#: Hubs and prefixes that are printed; the label of a news page.
+#: Printed hubs and prefixes; the label of a news page.
 _SHOWN, _NEWS = 10, "news"
 TABLES = ("pages", "hubs", "prefixes", "measures")
 PICTURES = ("daily", "concentration")
@@ -253,7 +249,6 @@ def run(
     as_json: bool,
 ) -> None:
     """Read the logs, find news, write and print; Ctrl-C ends the reading alone.
-
     An access a day or more in the future would empty the window: it is skipped. Raises `ConfigurationError`
     without a page view.
     """
@@ -372,10 +367,7 @@ def _write(output: Output, result: Result, settings: NewsSettings) -> None:
 def _pages(news: News, labels: Mapping[str, bool]) -> Iterator[tuple[object, ...]]:
     """Yield a row of each page, news first, each kind by concentration."""
     kinds, names = get_args(Kind), {True: "news", False: "other", None: None}
-
-    def rank(item: tuple[str, Standing]) -> tuple[int, float, str]:
-        return kinds.index(item[1].kind), -item[1].concentration, item[0]
-
-    for url, page in sorted(news.standings.items(), key=rank):
+    ranked = ((kinds.index(page.kind), -page.concentration, url, page) for url, page in news.standings.items())
+    for *_, url, page in sorted(ranked):
         figures = day(page.birth), page.days, page.clicks, page.average, page.concentration
         yield url, *figures, page.kind, names[labels.get(url)]

@@ -25,7 +25,7 @@ DAY = 86_400.0
 #: Visits a page and day, and the part of the changes with a signal.
 VISITS, RECALL = 0.1, 0.5
 _HOSTS, _PREFIXES, _PATTERNS = 20, 4, 3
-#: The shares of pages by how they change: bursts are several changes in a short while.
+#: The shares of pages by how they change.
 PARTS = {"poisson": 0.6, "periodic": 0.1, "bursts": 0.1, "never": 0.2}
 # Rates are lognormal: the median, and the log standard deviations of hosts, prefixes, patterns and pages.
 _MEDIAN = 0.1 / DAY

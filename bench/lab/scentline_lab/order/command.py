@@ -204,15 +204,14 @@ _FILES = (
 )  # fmt: skip
 
 
+#: A file, a start page and a prefix, for `read_web`.
+Where: TypeAlias = tuple[Path, str | None, str | None]
+
+
 def show(
-    settings: Settings,
-    where: tuple[Path, str | None, str | None],
-    out: Path | None,
-    topics: Sequence[str],
-    hot: Thresholds,
-    processes: int,
+    settings: Settings, where: Where, out: Path | None, topics: Sequence[str], hot: Thresholds, processes: int
 ) -> None:
-    """Compare orderings of the web that `read_web` reads ``where``, write into ``out`` if given, and print."""
+    """Compare orderings of a web, write into ``out`` if given, and print."""
     found = tuple(dict.fromkeys(map(_word, topics)))
     check_files("", where[:1])
     output = Output(out, "order", _FILES).prepare()
@@ -239,8 +238,7 @@ def show(
 
 
 def _word(topic: str) -> str:
-    found = words(topic)
-    if len(found) != 1:
+    if len(found := words(topic)) != 1:
         raise ConfigurationError(f"--topic {topic!r}: expected one word")
     return found[0]
 

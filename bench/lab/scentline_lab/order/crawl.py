@@ -43,7 +43,7 @@ class Frontier(Generic[K]):
         self._found += 1
 
     def crawled(self, found: Crawled[K]) -> None:
-        """Update the estimate and the order of the queues: reorder_queue of Figure 2."""
+        """Reorder the queues: reorder_queue of Figure 2."""
         if self._estimate is None:
             return
         for page in self._estimate.crawled(found):
@@ -101,8 +101,8 @@ class Heat(Generic[K]):
             self._beside.update(found.targets if hot else ())
             if hot or found.page in self._beside:
                 return [True] * len(found.targets)
-        word, url = self._word, self._url
-        return [word in anchor or word in url(target).lower() for target, anchor in found.links()]
+        word = self._word
+        return [word in anchor or word in self._url(target).lower() for target, anchor in found.links()]
 
 
 def crawl(
@@ -185,7 +185,7 @@ class Job(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The pages in a buffer of ``size`` after a crawl in which the page of the lowest I' was evicted."""
+    """The pages in a buffer of ``size`` after a crawl."""
 
     importance: str
     ordering: str

@@ -56,9 +56,7 @@ def matching(tree: PatternTree, cut: TreeCut, urls: Iterable[str]) -> list[str]:
 def traffic_approximation(
     visits: Mapping[str, int], tree: PatternTree, cut: TreeCut, figures: Figures
 ) -> float:
-    """Return the Jensen-Shannon divergence, in bits, of the visits to URLs from an equal share of their
-    pattern's (section 5.2, equation 4), from 0 (the same) to 1.
-    """
+    """Return the Jensen-Shannon divergence in bits of visits from their patterns' shares (5.2, equation 4)."""
     urls = np.array([cut.of[tree.find(url)] for url in visits])
     shares = figures.visits[urls] / figures.urls[urls]
     return float(distance.jensenshannon(np.array([*visits.values()], float), shares, base=2)) ** 2
@@ -68,7 +66,6 @@ def layout_similarity(
     layouts: Mapping[str, Layout], groups: Mapping[str, int]
 ) -> tuple[float | None, float | None]:
     """Return the mean similarity of two pages of one group, and of two groups; None where there are no two.
-
     The paper (section 5.2) names no measure: here it is the share of either page's tag paths that both have
     (Buttler, *A Short Survey of Document Structure Similarity Algorithms*, 2004). A group below 0 is none.
     """
@@ -149,7 +146,6 @@ def crawled(
     progress: Progress,
 ) -> list[Result]:
     """Crawl a mirror by each ordering, which knows ``first``, from the same seed pages (Liu 2011, section 5.3).
-
     The curves are of ``visits``. PageRank is that of the whole mirror, as in the paper.
     """
     sought = {url: count for url, count in visits.items() if url in pages}
@@ -217,7 +213,6 @@ class Record(NamedTuple):
 
 class Site:
     """A host ``name`` and those beneath it; without one the host of ``base``, without either all of a log.
-
     ``base`` is the site of a log of paths, by default ``name``; with or without "www." it is the same site.
     """
 
@@ -320,7 +315,6 @@ def reliability(patterns: Patterns, periods: list[Period]) -> Reliability:
 class TreeFigures(NamedTuple):
     """One row of the paper's Tables 3 and 4: the divergence in bits, the share of the mirror's URLs that match
     a pattern, the mean similarity of two pages of one pattern, and of two; None without such pages.
-    ``mined`` is the part of the log that patterns were mined from.
     """
 
     mined: str
