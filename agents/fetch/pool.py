@@ -117,10 +117,10 @@ class Pool(httpx.AsyncBaseTransport):
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    # httpx would decode the host
+                    # Without the header httpx would decode the host.
                     request = httpx.Request("GET", url, headers={"Host": host(url), **headers})
                     if str(request.url) != url:
-                        raise FetchError("failed", "url")  # another was not checked
+                        raise FetchError("failed", "url")  # httpx spells another URL, which was not checked
                     response = await self.handle_async_request(request)
                     limit.reschedule(end)
                     async with aclosing(response):

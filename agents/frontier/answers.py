@@ -13,9 +13,6 @@ from typing import TypeAlias
 import msgspec
 
 from scentline.models.frontier.core import Frontier
-from scentline.models.page import FAILED
-from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.speaking import features
 from scentline.models.published import MOST_HOSTS
 
 #: The values of each name in a query.
@@ -71,16 +68,10 @@ class Answers:
         yield from self._core.standing.steps(self._clock(), predicate, hosts)
 
     def _of_url(self, query: Query) -> Iterator[object]:
-        found = self._core.explainer.explain(_first(query, "url"))
-        if found is not None:
-            yield found
+        yield self._core.explainer.explain(_first(query, "url"))
 
     def _of_features(self, query: Query) -> Iterator[object]:
-        predicate, explainer = _first(query, "predicate"), self._core.explainer
-        of_requests = predicate == FAILED and isinstance(explainer.scorer, LearnedScorer)
-        if predicate in explainer.predicates or of_requests:
-            kind, against = _first(query, "kind"), _first(query, "side") == "against"
-            yield features(explainer.scorer, explainer.settings.learn, predicate, kind, against=against)
+        yield self._core.explainer.features(*(_first(query, name) for name in ("predicate", "kind", "side")))
 
 
 def _first(query: Query, name: str) -> str:

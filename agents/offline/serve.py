@@ -226,11 +226,10 @@ class ServerProcess:
     process, however that ends, since the pipe that it reads ends. Ctrl-C does not reach it.
     """
 
-    def __init__(self, module: str, arguments: Iterable[str], *, log: Path | None = None) -> None:
+    def __init__(self, module: str, arguments: Iterable[str]) -> None:
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child runs
-        options = [] if log is None else [f"--log={log}"]
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and arguments that no shell reads
-            command(module, *options, *arguments),
+            command(module, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
@@ -299,12 +298,11 @@ class ServerProcess:
 def main() -> None:
     """Parse the command line and serve; an error that explains itself ends the process with status 1."""
     parser = argparse.ArgumentParser(prog="scentline.agents.offline.serve")
-    parser.add_argument("--log", type=Path)
     parser.add_argument("paths", type=Path, nargs="+")
     given = parser.parse_args()
     die_with_parent()  # indexing may take minutes
     try:
-        asyncio.run(serve_archive(given.paths, log=given.log))
+        asyncio.run(serve_archive(given.paths))
     except (ArchiveError, OSError) as error:
         raise SystemExit(str(error)) from error
 

@@ -25,9 +25,8 @@ from scentline.models.page import FAILED, Verdict
 from scentline.models.policy.estimates import SitePatterns, ordering
 from scentline.models.policy.explain import Again, Explainer, Explanation
 from scentline.models.policy.inputs import PLAIN
-from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.priorities import LinkPromises, Priorities, Scorer, scorer
-from scentline.models.policy.speaking import Features, features
+from scentline.models.policy.speaking import Features
 from scentline.models.predicate import parse
 from scentline.models.published import Exclusion, Standing
 from scentline.models.records import Decoder, FetchOrder, RecordError, partition_of
@@ -132,11 +131,7 @@ class Resting:
 
     def features(self, predicate: str, kind: str = "", side: str = "for") -> Features | None:
         """Return what was learned about a predicate, None if that is unknown."""
-        explainer = self._explainer
-        of_requests = predicate == FAILED and isinstance(explainer.scorer, LearnedScorer)
-        if predicate not in explainer.predicates and not of_requests:
-            return None
-        return features(explainer.scorer, self._settings.learn, predicate, kind, against=side == "against")
+        return self._explainer.features(predicate, kind, side)
 
 
 def _learn(learned: Scorer, journal: Journal) -> None:

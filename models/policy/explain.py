@@ -24,6 +24,7 @@ from scentline.models.policy.inputs import NAMES
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.priorities import OrderedScorer, Priorities, Scorer
 from scentline.models.policy.scoring import PaperScorer, crowd_of
+from scentline.models.policy.speaking import Features, features
 from scentline.models.policy.vocabulary import WORDS
 from scentline.models.policy.weights import Contribution, crowd_contributions, ordered, weights_of
 from scentline.models.published import Exclusion
@@ -165,6 +166,13 @@ class Explainer:
         self._add_scores(found, shard)
         return found
 
+    def features(self, predicate: str, kind: str = "", side: str = "for") -> Features | None:
+        """Return what was learned about a predicate, or by `FAILED` about failed requests; None if unknown."""
+        of_requests = predicate == FAILED and isinstance(self.scorer, LearnedScorer)
+        if predicate not in self.predicates and not of_requests:
+            return None
+        return features(self.scorer, self.settings.learn, predicate, kind, against=side == "against")
+
     def _add_scores(self, found: Explanation, shard: Rows) -> None:
         predicates, scorer = sorted(self.predicates), self.scorer
         if isinstance(scorer, LearnedScorer):
@@ -201,11 +209,7 @@ def _spent(settings: CrawlSettings, shard: Rows, url: str) -> str:
 
 
 def _by_learned(
-    found: Explanation,
-    shard: Rows,
-    scorer: LearnedScorer,
-    predicates: Sequence[str],
-    settings: LearnSettings,
+    found: Explanation, shard: Rows, scorer: LearnedScorer, predicates: Sequence[str], settings: LearnSettings
 ) -> None:
     found.comes = scorer.comes(None)
     for predicate in (*((FAILED,) if scorer.foretells else ()), *predicates):
@@ -222,8 +226,8 @@ def _by_learned(
         found.named[predicate] = scorer.named(shard, found.row, predicate)
         found.words[predicate] = counting_words(scorer, shard, found.row, predicate)
         crowd = crowd_of(shard, found.row, predicate)
-        features = (BASE, region(predicate), *map(user, crowd.visitors))
-        ratios = weights_of(predicate, scorer.ledger, features, settings.t, settings.significance)
+        names = (BASE, region(predicate), *map(user, crowd.visitors))
+        ratios = weights_of(predicate, scorer.ledger, names, settings.t, settings.significance)
         found.contributions[predicate] = ordered(crowd_contributions(crowd, ratios))
 
 

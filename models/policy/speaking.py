@@ -1,7 +1,6 @@
 """What was learned of a predicate: the features that speak most for it or against it, and its weights."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -31,7 +30,7 @@ from scentline.models.policy.features import (
     significance,
     strongest,
 )
-from scentline.models.policy.inputs import PLAIN, Input, plain, prior_covariance, prior_mean
+from scentline.models.policy.inputs import PLAIN, plain, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import PREFIX_PRIOR
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.priorities import OrderedScorer, Scorer
@@ -118,9 +117,7 @@ def features(
 
 
 def _weights(scorer: LearnedScorer, predicate: str) -> list[Weight]:
-    inputs: Sequence[Input] = scorer.all_inputs()
-    if predicate == FAILED:
-        inputs = failing(inputs)
+    inputs = failing(scorer.all_inputs()) if predicate == FAILED else scorer.all_inputs()
     known = scorer.known(predicate)
     columns = (
         known.mean, known.covariance.diagonal() ** 0.5, prior_mean(inputs),

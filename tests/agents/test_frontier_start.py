@@ -1,7 +1,7 @@
 """What a frontier starts with, all of it in the end; and what it does as it is steered."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 import pytest
@@ -59,10 +59,6 @@ def test_each_host_has_a_candidate_to_start_with(frontier: Frontiers, monkeypatc
     assert {page_key(url)[1:] for url in poor if url in front.queued()} <= set(start.best)
 
 
-async def _nothing() -> None:
-    pass
-
-
 def test_a_partition_that_is_revoked_while_another_commits_ends_no_choice(
     frontier: Frontiers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,11 +66,10 @@ def test_a_partition_that_is_revoked_while_another_commits_ends_no_choice(
     front.hear(*(seeded(f"http://h{number}.org/") for number in range(8)))
     inbox, committed = front.agent.inbox, []
 
-    def commit(shard: FrontierShard) -> Awaitable[None]:
+    async def commit(shard: FrontierShard) -> None:
         committed.append(shard.partition)
         for other in [each for each in inbox.shards.values() if each is not shard]:
             inbox._drop(other)
-        return _nothing()
 
     monkeypatch.setattr(inbox, "commit", commit)
     asyncio.run(front.agent._choose(NOW))

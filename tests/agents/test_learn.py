@@ -1,6 +1,7 @@
 """The learner: its combiners are a function of the labels; and what people are shown of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,11 +17,12 @@ from scentline.models.policy.combiner import Learner
 from scentline.models.policy.features import BASE, PRIOR_PAGES, base_rate, log_lift
 from scentline.models.policy.inputs import INPUTS, NAMES, PLAIN, Input, inputs_with
 from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.priorities import Scorer
 from scentline.models.policy.scoring import PaperScorer
-from scentline.models.policy.speaking import MOST_SPEAKING, features
+from scentline.models.policy.speaking import MOST_SPEAKING, Features, features
 from scentline.models.predicate import parse
 from scentline.models.records import Interests, Weighting, partition_of
-from scentline.streams.settings import ConfigurationError
+from scentline.streams.settings import ConfigurationError, Settings
 from tests.agents.cells import a_cells, cells_of, teach
 from tests.agents.learnt import EXPRESSIONS, PARTITIONS, a_crawl, a_shard, an_agent, told
 from tests.agents.shards import Disk, put, take_in, write
@@ -190,6 +192,17 @@ def test_weights_are_those_of_the_combiner(tmp_path: Path) -> None:
 # a frontier at rest knows what one knows that heard it all
 
 
+def at_rest_and_at_once(
+    resting: Resting, at_once: Scorer, settings: Settings, kinds: Sequence[str]
+) -> Iterator[tuple[Features, Features]]:
+    """Give what is known of each predicate's features of some kinds, whose ratios are the same."""
+    for name, kind in product(EXPRESSIONS, kinds):
+        found, expected = resting.features(name, kind), features(at_once, settings.learn, name, kind)
+        assert found is not None
+        assert found.ratios == expected.ratios
+        yield found, expected
+
+
 def test_what_the_learned_policy_knew_is_known_at_rest(tmp_path: Path) -> None:
     with a_crawl(tmp_path) as (settings, journal, learnt):
         learnt.judge(60)
@@ -204,15 +217,11 @@ def test_what_the_learned_policy_knew_is_known_at_rest(tmp_path: Path) -> None:
         at_once.inherit(priors)
         teach(at_once, a_cells(cells_of(learnt.counts)))
         at_once.take("ski", Weighting(learner.state().mean, learner.state().covariance, learner.shifts))
-        resting = Resting(journal, settings)
-        for name in EXPRESSIONS:
-            for kind in ("page words", "link words", "sites and directories"):
-                found, expected = resting.features(name, kind), features(at_once, settings.learn, name, kind)
-                assert found is not None
-                assert found.weights == expected.weights
-                assert found.ratios == expected.ratios
-                weights = {each.name: each.weight for each in expected.speaking}
-                assert {each.name: each.weight for each in found.speaking} == pytest.approx(weights, rel=1e-9)
+        kinds = "page words", "link words", "sites and directories"
+        for found, expected in at_rest_and_at_once(Resting(journal, settings), at_once, settings, kinds):
+            assert found.weights == expected.weights
+            weights = {each.name: each.weight for each in expected.speaking}
+            assert {each.name: each.weight for each in found.speaking} == pytest.approx(weights, rel=1e-9)
 
 
 @pytest.mark.parametrize("policy", ["linkage", "combined"])
@@ -223,10 +232,6 @@ def test_what_a_policy_of_the_paper_knew_is_known_at_rest_exactly(tmp_path: Path
         for name in EXPRESSIONS:
             at_once.add_predicate(name)
         teach(at_once, a_cells(cells_of(learnt.counts)))
-        resting = Resting(journal, settings)
-        for name in EXPRESSIONS:
-            for kind in ("words of linking pages", "URL tokens", "words of signatures"):
-                found, expected = resting.features(name, kind), features(at_once, settings.learn, name, kind)
-                assert found is not None
-                assert found.ratios == expected.ratios
-                assert sorted(map(str, found.speaking)) == sorted(map(str, expected.speaking))
+        kinds = "words of linking pages", "URL tokens", "words of signatures"
+        for found, expected in at_rest_and_at_once(Resting(journal, settings), at_once, settings, kinds):
+            assert sorted(map(str, found.speaking)) == sorted(map(str, expected.speaking))
