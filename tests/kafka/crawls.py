@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -121,13 +121,13 @@ class Crawl:
     def command(self, *arguments: str) -> str:
         return printed(self.directory, *arguments, *self.options)
 
-    def worker(self, name: str, *roles: str, first: str = "") -> WorkerProcess:
+    def worker(self, name: str, *roles: str, first: str = "", prefix: Sequence[str] = ()) -> WorkerProcess:
         """Start a worker that tells its metrics."""
         port = free_port()
         options = (*self.options, "--set", f"metrics.port={port}")
         worker = WorkerProcess(name, roles, self.directory, options)
         self._resources.callback(worker.kill)
-        worker.start(first=first)
+        worker.start(prefix, first)
         self.addresses.append(f"http://127.0.0.1:{port}")
         return worker
 

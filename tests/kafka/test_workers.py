@@ -1,5 +1,6 @@
 """Crawls by several workers: they wait for slow ones, and the harvest counts each page once."""
 
+import os
 from pathlib import Path
 from urllib.error import URLError
 
@@ -7,6 +8,7 @@ import msgspec
 import pytest
 from kafka import KafkaProducer
 
+from bench.faults.faults import FULL_DISK
 from deploy.kafka.broker import Broker
 from scentline.agents.operate.control import known_steering, submit
 from scentline.agents.operate.requests import Seeds
@@ -16,7 +18,7 @@ from scentline.models.records import partition_of
 from scentline.models.url import host
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import PARTITIONS as HELD
-from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS
+from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS, changelog_of
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, printed, running
 from tests.e2e.crawls import write_log
@@ -249,6 +251,18 @@ def test_a_lost_broker_is_said_once_no_worker_ready(tmp_path: Path, broker: Brok
         "the brokers do not answer: trying again", "the brokers answer again",
     ]  # fmt: skip
     assert len(said) < 6 and " error " not in "\n".join(said)
+
+
+def test_a_disk_that_fills_while_a_table_is_recovered_ends_the_worker(tmp_path: Path, empty_kafka: str) -> None:
+    with Crawl(tmp_path, empty_kafka, 1, {}) as crawl:
+        with KafkaProducer(bootstrap_servers=servers(empty_kafka)) as producer:
+            for number in range(1000):
+                producer.send(changelog_of("harvest"), os.urandom(1000), str(number).encode())
+        worker = crawl.worker("one", "harvest", prefix=FULL_DISK)
+        wait_for("the worker to end", lambda: not worker.running)
+    last = worker.said().splitlines()[-1]
+    assert last.startswith("scentline: error: recovering into "), worker.said()
+    assert "too large" in last and worker.status == 2
 
 
 # steering

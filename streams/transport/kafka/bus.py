@@ -3,10 +3,12 @@
 import asyncio
 import os
 import socket
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, Self
 
 import faust
@@ -20,7 +22,7 @@ from scentline.streams.runtime import FencedError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import TABLES, TOPICS, changelog_of, group_of
 from scentline.streams.transport.commits import OPTIONS, RECOVERY_RECORDS, FourSteps, Recovered
-from scentline.streams.transport.database import Entry, Place, Record
+from scentline.streams.transport.database import Entry, Place, Record, storage_error
 from scentline.streams.transport.embedded import create_app
 from scentline.streams.transport.kafka.connection import (
     OUTAGE,
@@ -40,6 +42,21 @@ CLAIM = b"\x00claim"  #: The key of a claim; its value names the claimant.
 RECORDS_AT_ONCE = 1_000  #: Records that `KafkaBus.records` fetches at a time.
 
 
+class RecoveringTable(faust.Table[bytes, bytes]):
+    """A table whose full disk ends the process at once, as a kill does, with one line on stderr.
+
+    Faust would apply the same records for ever, and can't be stopped while it starts.
+    """
+
+    def apply_changelog_batch(self, batch: Iterable[faust.EventT[Any]]) -> None:
+        try:
+            super().apply_changelog_batch(batch)
+        except Exception as error:
+            failed = storage_error("recovering into", Path(self.app.conf.tabledir), error)
+            print(f"scentline: error: {failed}", file=sys.stderr, flush=True)
+            os._exit(2)  # as of any error that people can fix
+
+
 def role_app(settings: Settings, role: str) -> faust.App:
     """Return a role's app, with a consumer group of its own."""
     kafka = settings.kafka
@@ -56,6 +73,7 @@ def role_app(settings: Settings, role: str) -> faust.App:
         topic_replication_factor=kafka.replication,
         # A standby would write the same table on another worker; a changelog is read in seconds.
         table_standby_replicas=0,
+        Table=RecoveringTable,
     )
     app.transport = app.producer_transport = Transport(app.conf.broker_consumer, app)
     return app
