@@ -20,8 +20,6 @@ from msgspec.structs import fields
 import scentline
 import scentline_lab
 from deploy.settings_page import markdown, meanings
-from scentline.agents.cli import load_commands
-from scentline.agents.cli.app import app
 from scentline.agents.fetch import guard
 from scentline.agents.fetch.agent import EXPIRED
 from scentline.agents.fetch.result import OUTCOMES
@@ -40,7 +38,7 @@ from scentline.streams.attempts import Why
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import CATALOGUE
 from scentline.streams.settings import OPEN, Settings, assignment, keys, load
-from tests.agents.commands import ROOT, printed, typed
+from tests.agents.commands import ROOT, printed, program, typed
 from tests.agents.test_archive import write
 from tests.agents.test_changes import a_change, tell
 from tests.cases import each_case
@@ -116,8 +114,7 @@ def commands() -> Iterator[str]:
 
 def parsed(line: str) -> dict[str, Any]:
     """Return the options that a command line gives; raises for a command or an option that is none."""
-    load_commands()
-    command = typer.main.get_command(app)
+    command: Any = program()
     context: typer.Context | None = None
     arguments = shlex.split(line)[1:]
     while isinstance(command, typer.core.TyperGroup):

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
@@ -17,8 +18,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
+import typer.core
 
-from scentline.agents.cli import COMMANDS, main
+from scentline.agents.cli import COMMANDS, load_commands, main
+from scentline.agents.cli.app import app
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +55,15 @@ TOLD_TO_END = pytest.mark.parametrize(
         pytest.param(IN_BACKGROUND, signal.SIGTERM, id="sigterm"),
     ],
 )
+
+
+@cache
+def program() -> typer.core.TyperGroup:
+    """Return the command with all that are below it, which takes a while to make."""
+    load_commands()
+    found = typer.main.get_command(app)
+    assert isinstance(found, typer.core.TyperGroup)
+    return found
 
 
 def environment(**variables: str) -> dict[str, str]:

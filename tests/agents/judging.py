@@ -1,6 +1,6 @@
 """What tests of fetching and judging share: an order, and a judge agent that examines pages here."""
 
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Container, Coroutine, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -84,14 +84,13 @@ def responses(name: str) -> Iterator[tuple[str, str | None, bytes]]:
                 yield record.rec_headers.get_header("WARC-Target-URI"), kind, record.content_stream().read()
 
 
-def archived(name: str, nth: int = 1) -> Iterator[Page]:
-    """Yield each page of an archive of the shared data, each ``nth`` of them well formed and with its paths."""
+def archived(name: str, nth: int, named: Container[str] = ()) -> Iterator[Page]:
+    """Yield each ``nth`` page of an archive of the shared data, and those ``named``: all are well formed."""
     for number, (address, kind, body) in enumerate(responses(name)):
-        if (url := canonical(address)) is not None:
-            page = parse(url, body, kind, JudgeSettings(), paths=number % nth == 0)
-            if number % nth == 0:
-                well_formed(page)
-                assert name == "webkb" or all(
-                    {*words(page.text)}.issuperset(link.anchor) for link in page.links
-                )
+        url = canonical(address)
+        if url is not None and (number % nth == 0 or url.rpartition("/")[2] in named):
+            page = parse(url, body, kind, JudgeSettings(), paths=True)
+            well_formed(page)
+            anchors = {word for link in page.links for word in link.anchor}
+            assert name == "webkb" or anchors <= {*words(page.text)}
             yield page

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from scentline.agents.cli import load_commands
@@ -19,7 +18,7 @@ from scentline.agents.operate.control import submit
 from scentline.models.published import Exclusion
 from scentline.streams.settings import Settings
 from scentline_lab.synthetic.web import SyntheticWeb, export
-from tests.agents.commands import printed, typed
+from tests.agents.commands import printed, program, typed
 from tests.agents.test_archive import page, write
 from tests.agents.test_changes import a_change, tell
 from tests.agents.test_cli_lines import commands
@@ -95,7 +94,7 @@ def cwd(files: Path, tmp_path: Path) -> Path:
 
 
 def test_every_command_has_examples_in_its_help() -> None:
-    assert set(EXAMPLES) == {"", *commands(typer.main.get_command(app))}
+    assert set(EXAMPLES) == {"", *commands(program())}
     for command, lines in EXAMPLES.items():
         shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "300"}).output
         assert [line for line in lines if line not in shown] == []

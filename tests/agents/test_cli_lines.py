@@ -11,26 +11,23 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from scentline.agents.cli import load_commands
-from scentline.agents.cli.app import app
 from scentline.agents.cli.output import csv_line, json_line
 from scentline.agents.worker.directory import keep_settings
 from scentline.models.records import DeadLetter, encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS
 from scentline.streams.transport.journal import Journal
-from tests.agents.commands import complaint, printed, scentline, typed
+from tests.agents.commands import complaint, printed, program, scentline, typed
 from tests.agents.test_archive import write
 from tests.cases import each_case
 
@@ -125,19 +122,10 @@ def test_what_people_read_is_what_was_reviewed(section: Section, crawl: Path, pl
     assert found.lines == section.lines
 
 
-def command_of(words: Sequence[str]) -> typer.core.TyperCommand:
-    found = typer.main.get_command(app)
-    for word in words:
-        if not isinstance(found, typer.core.TyperGroup):
-            break
-        found = found.commands[word]
-    assert isinstance(found, typer.core.TyperCommand)
-    return found
-
-
 def options(*words: str) -> set[str]:
-    load_commands()
-    return {option for each in command_of(words).params for option in each.opts if option[0] == "-"}
+    """Return the options of the command that a line of words is."""
+    known = commands(program())
+    return next(known[name] for end in (1, 2) if (name := " ".join(words[:end])) in known)
 
 
 def test_an_error_is_one_line_that_names_no_option_that_the_command_has_not() -> None:
@@ -245,8 +233,7 @@ def test_rows_are_alike_in_all_formats_and_files(crawl: Path, tmp_path: Path, co
 
 
 def test_every_command_that_has_formats_has_them_alike() -> None:
-    load_commands()
-    found = {name: each for name, each in commands(typer.main.get_command(app)).items() if "--format" in each}
+    found = {name: each for name, each in commands(program()).items() if "--format" in each}
     del found["feed"]  # the format is that of the log that it reads
     assert {words[0] for words in (*ROWS, ("harvest",), ("changes",), ("topics",), ("lag",))} == {
         name.split()[0] for name in found
@@ -256,7 +243,7 @@ def test_every_command_that_has_formats_has_them_alike() -> None:
 
 def commands(group: Any, name: str = "") -> dict[str, set[str]]:
     if not hasattr(group, "commands"):
-        return {name: {option for each in group.params for option in each.opts}}
+        return {name: {option for each in group.params for option in each.opts if option[0] == "-"}}
     below = (commands(each, f"{name} {word}".strip()) for word, each in group.commands.items())
     return {known: options for found in below for known, options in found.items()}
 

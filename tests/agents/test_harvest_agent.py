@@ -11,14 +11,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import fields
 
 from scentline.agents.harvest import HarvestAgent, HarvestTableRow, Parts
 from scentline.agents.operate.record import entries, harvest_points, read_point
 from scentline.agents.worker.connect import open_journal
 from scentline.models.harvest import Harvest
 from scentline.models.published import (
-    Counted,
     FreshnessPart,
     HarvestPart,
     HarvestPoint,
@@ -78,18 +76,6 @@ def test_a_point_is_told_of_what_changed_only(rows: Disk, agent: HarvestAgent) -
     assert figures == [("p", 2, 1, 902.0), ("q", 2, 0, 902.0)]
     assert found[0].harvest_rate == found[0].rate_by_pages == 0.5
     assert found[0].lift is None
-
-
-def test_what_is_counted_of_an_outcome_is_what_it_says() -> None:
-    outcome = an_outcome(1, hit=True, origin="pages/3@17")
-    whole, told = (read(msgspec.json.encode(outcome)) for read in (read_outcome, read_counted))
-    assert (whole.source, whole.facts) == ("pages/3", [(17, 0, outcome)])
-    [(offset, number, found)] = told.facts
-    assert (told.source, offset, number) == ("pages/3", 17, 0)
-    known = {field.name: (field.type, field.default) for field in fields(Outcome)}
-    for field in fields(Counted):
-        assert getattr(found, field.name) == getattr(outcome, field.name)
-        assert (field.type, field.default) == known[field.name]
 
 
 def a_point(version: int, pages: int, **more: Any) -> bytes:

@@ -200,7 +200,6 @@ SEMICOMPLETE |= {"robot by agent": 2_272, "robot by robots.txt": 122}
     ("log_name", "base_url", "accepted", "filtered", "malformed"),
     [
         ("logs/sundog.log.gz", "http://sundog-soft.com", 7_773, SUNDOG, [19_223, 19_224, 19_225]),
-        ("logs/sundog.log.gz", None, 0, SUNDOG | {"site": 7_773}, [19_223, 19_224, 19_225]),
         ("logs/semicomplete.log.gz", "http://semicomplete.com", 1_786, SEMICOMPLETE, [8_899]),
         ("wikispeedia/access.log.gz", None, 116_388, {}, []),
     ],

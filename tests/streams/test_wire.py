@@ -201,12 +201,17 @@ def test_every_topic_record_table_and_row_has_an_example() -> None:
 
 
 def test_what_is_counted_of_an_outcome_is_what_the_outcome_says() -> None:
-    found = [pin for pin in PINS if pin.where == "topics/outcomes"]
-    for value in (value for pin in found for value in pin.bytes):
-        counted, outcome = (read(value).facts[0][2] for read in (published.read_counted, read_outcome))
-        for name in counted.__struct_fields__:
-            assert getattr(counted, name) == getattr(outcome, name), name
-    assert found
+    of_outcome, of_counted = (msgspec.structs.fields(kind) for kind in (published.Outcome, published.Counted))
+    known = {field.name: (field.type, field.default) for field in of_outcome}
+    for value in RECORDS["outcomes"]:
+        whole, told = (read(value) for read in (read_outcome, published.read_counted))
+        ((offset, number, outcome),), ((*place, counted),) = whole.facts, told.facts
+        assert (told.source, place, number) == (whole.source, [offset, 0], 0)
+        assert outcome.origin == f"{outcome.origin.partition('@')[0]}@{offset}"
+        assert whole.source in ("", outcome.origin.partition("@")[0])
+        for field in of_counted:
+            assert getattr(counted, field.name) == getattr(outcome, field.name)
+            assert (field.type, field.default) == known[field.name]
 
 
 def structs(value: Any) -> Iterator[msgspec.Struct]:

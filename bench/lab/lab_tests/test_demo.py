@@ -1,6 +1,7 @@
 """The demo: two short crawls, their picture, their figures, and whose files it replaces."""
 
 import shlex
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from lab_tests.files import PNG
 from scentline.streams.transport.database import JournalInUseError
 from scentline.streams.transport.journal import Journal
 from scentline_lab.demo import LEARNED, POLICIES, PREDICATES, Crawled, DemoOutput, judged
-from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
+from tests.agents.commands import last_line, printed, running, wait_until
 from tests.patience import PATIENCE
 
 BUDGET = 40
@@ -63,13 +64,10 @@ def test_the_commands_to_try_next_work(demo: tuple[Path, str]) -> None:
         assert process.stdout.readline().startswith("The window: http://127.0.0.1:")
 
 
-@TOLD_TO_END
-def test_a_demo_that_is_told_to_end_does_and_the_next_one_starts_anew(
-    tmp_path: Path, program: tuple[str, ...], number: int
-) -> None:
-    with running(tmp_path, "demo", "--out", "out", "--budget", "100000", program=program) as process:
+def test_a_demo_that_is_told_to_end_does_and_the_next_one_starts_anew(tmp_path: Path) -> None:
+    with running(tmp_path, "demo", "--out", "out", "--budget", "100000") as process:
         wait_until((tmp_path / "out" / POLICIES[0] / "journal" / "CURRENT").exists, process)
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Traceback" not in err

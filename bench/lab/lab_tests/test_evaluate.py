@@ -1,5 +1,6 @@
 """The evaluate command: virtual crawls of an archive, the same whatever the number of processes."""
 
+import signal
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,7 +16,7 @@ from scentline_lab.evaluate.run import NO_LOG, NO_USERS, Options, order_name, pr
 from scentline_lab.simulation.policies import policies
 from scentline_lab.simulation.virtual import Terms
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
+from tests.agents.commands import last_line, printed, running, wait_until
 from tests.patience import PATIENCE
 
 PREDICATES = {"sports": 'category("Sports")', "hockey": 'category("Sports") and "hockey"'}
@@ -250,21 +251,16 @@ def test_settings_of_crawls_and_of_the_log_are_honoured(files: Path) -> None:
     assert max(map(len, made.trace.together.values())) == 2 < max(map(len, made.whole.together.values()))
 
 
-@TOLD_TO_END
-def test_an_interrupted_one_leaves_the_finished_crawls(
-    files: Path, program: tuple[str, ...], number: int
-) -> None:
-    out = f"told-{number:d}"
-    orders = files / out / "orders"
-    given = command("--policy", "linkage", "--starts", "500", "--out", out, "--jobs", "2")
-    with running(files, *given, program=program) as process:
+def test_an_interrupted_one_leaves_the_finished_crawls(files: Path) -> None:
+    orders = files / "told" / "orders"
+    given = command("--policy", "linkage", "--starts", "500", "--out", "told", "--jobs", "2")
+    with running(files, *given) as process:
         wait_until(lambda: orders.is_dir() and any(orders.iterdir()), process)
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     finished = len(list(orders.iterdir()))
-    assert errors.splitlines()[-1] == (
-        f"Interrupted: {out}/orders has the orders of the {finished} crawls that finished."
-    )
+    said = f"Interrupted: told/orders has the orders of the {finished} crawls that finished."
+    assert errors.splitlines()[-1] == said
     assert "Traceback" not in errors
-    assert not (files / out / "report.html").exists()
+    assert not (files / "told" / "report.html").exists()

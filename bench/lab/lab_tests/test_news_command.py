@@ -1,6 +1,7 @@
 """The news command: on a synthetic log with known truth it finds what is there, and says what it left out."""
 
 import os
+import signal
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from scentline.models.accesslog.formats import parse_combined
 from scentline.models.papers.news import day_of
 from scentline.models.settings import NewsSettings
 from scentline_lab.news import PICTURES, TABLES, short
-from tests.agents.commands import TOLD_TO_END, last_line, printed, running, scentline
+from tests.agents.commands import last_line, printed, running, scentline
 from tests.patience import PATIENCE
 
 SITES, DAYS = 3, 40
@@ -119,19 +120,14 @@ def test_logs_may_come_in_any_order_and_a_line_of_the_future_is_left_out(files: 
     assert told == found | {"views": found["views"] + 1}, "the window is not moved on, and no click is lost"
 
 
-@TOLD_TO_END
-def test_a_signal_ends_the_reading_and_what_was_read_is_told(
-    files: Path, tmp_path: Path, program: tuple[str, ...], number: int
-) -> None:
+def test_a_signal_ends_the_reading_and_what_was_read_is_told(files: Path, tmp_path: Path) -> None:
     fifo = tmp_path / "live.log"
     os.mkfifo(fifo)
     lines = (files / "all.log").read_bytes()[:2_000_000]
-    with (
-        running(tmp_path, "news", "live.log", "--out", "out", program=program) as process,
-        fifo.open("wb", buffering=0) as log,
-    ):
+    news = running(tmp_path, "news", "live.log", "--out", "out")
+    with news as process, fifo.open("wb", buffering=0) as log:
         log.write(lines)  # far more than a pipe holds: when it returns, the command is reading
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Interrupted: these results cover the first" in errors
