@@ -10,7 +10,6 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from hashlib import blake2b
@@ -30,7 +29,6 @@ from scentline.agents.cli.output import UNITS, Shape, lasting, opened
 if TYPE_CHECKING:
     from scentline.models.published import Change
     from scentline.streams.settings import Settings
-    from scentline.streams.transport.database import Entry
 
 #: The columns of CSV and the keys of JSON, and those of the table.
 FIELDS = ("time", "predicate", "kind", "url", "title", "excerpt", "before", "reason", "target", "origin")
@@ -155,7 +153,7 @@ def told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
     predicate and kind are one. Raises `JournalMissingError` without a crawl, `AdminError` if brokers don't
     answer.
     """
-    from scentline.agents.operate.record import followed
+    from scentline.agents.operate.record import followed, read_change, records
     from scentline.streams.topics import CHANGES
 
     seen: dict[tuple[str, str, str], None] = {}
@@ -169,16 +167,8 @@ def told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
         return not known
 
     for partitions in followed(settings, CHANGES.name, follow):
-        yield filter(is_new, merge(*map(_changes, partitions), key=attrgetter("time")))
-
-
-def _changes(found: "Iterable[Entry]") -> "Iterator[Change]":
-    from scentline.agents.operate.record import read_change
-    from scentline.models.records import RecordError
-
-    for entry in found:
-        with suppress(RecordError):
-            yield read_change(entry.value or b"")
+        changes = (records(found, read_change) for found in partitions)
+        yield filter(is_new, merge(*changes, key=attrgetter("time")))
 
 
 #: Most changes in a feed, the newest: readers poll before so many more have come.

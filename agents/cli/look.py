@@ -100,11 +100,11 @@ def harvest(
 
 
 def _points(settings: "Settings", follow: bool) -> "Iterator[HarvestPoint]":
-    from scentline.agents.operate.record import followed, harvest_points
+    from scentline.agents.operate.record import followed, read_point, records
     from scentline.streams.topics import HARVEST
 
     for partitions in followed(settings, HARVEST.name, follow):
-        yield from harvest_points(chain.from_iterable(partitions))
+        yield from records(chain.from_iterable(partitions), read_point)
 
 
 _FIELDS_OF_POINT = (
@@ -251,19 +251,16 @@ def refused(
 
 
 def _refused(data: Path) -> Iterator[Refused]:
+    from scentline.agents.operate.record import rows
     from scentline.models.frontier.answers import cause_of
     from scentline.models.frontier.keys import PAGE_PREFIX
-    from scentline.models.frontier.rows import FrontierRow, PageRow
-    from scentline.streams.inbox import Codec
+    from scentline.models.frontier.rows import PageRow
     from scentline.streams.transport.journal import Journal
 
-    decode = Codec[FrontierRow](FrontierRow).decode
     with Journal.open(data / "journal", read_only=True) as journal:
-        for part in journal.table("frontier").values():
-            for _, raw in part.scan(PAGE_PREFIX):
-                row = decode(raw)
-                if isinstance(row, PageRow) and row.state in ("refused", "gone", "given up"):
-                    yield Refused(row.url, row.state, cause_of(row.reason), row.reason)
+        for _, row in rows(journal.table("frontier"), PAGE_PREFIX, PageRow):
+            if row.state in ("refused", "gone", "given up"):
+                yield Refused(row.url, row.state, cause_of(row.reason), row.reason)
 
 
 # what could not be read

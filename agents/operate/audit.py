@@ -18,22 +18,20 @@ fetches and response times are in hosts' rows alone and are not recounted.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from zlib import crc32
 
 import msgspec
 
 from scentline.agents.browse import USER_PREFIX, Sessions, UserRow
-from scentline.agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
+from scentline.agents.harvest import PREDICATE_PREFIX, HarvestRow
 from scentline.agents.operate.quarantined import Quarantined, Seen, seen_of
-from scentline.agents.operate.record import read_ledger, users, ways
+from scentline.agents.operate.record import read_ledger, rows, users, ways
 from scentline.agents.worker.directory import of_crawl
 from scentline.models.facts import Access
 from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, WAYS_PREFIX
 from scentline.models.frontier.rows import (
     AccessRow,
     Depth,
-    FrontierRow,
     HostRow,
     PageRow,
     TotalsRow,
@@ -188,12 +186,12 @@ def audit(settings: Settings) -> AuditReport:
         has_depths = settings.frontier.depth == "auto"
         depths = RecountedDepths(journal.partitions(ACCESSES.name)) if has_depths else None
         view = depths.view if depths is not None else None
-        rows, views = users(quarantined.accesses(), settings.browse.window, view)
-        _check_users(report, rows, tables["users"])
+        known, views = users(quarantined.accesses(), settings.browse.window, view)
+        _check_users(report, known, tables["users"])
         _check_pages(report, seen, views, tables["frontier"])
         if settings.behaviour:
-            known = ways(quarantined.accesses(), settings.browse.window, WAYS)
-            _check_ways(report, known, tables["frontier"])
+            expected = ways(quarantined.accesses(), settings.browse.window, WAYS)
+            _check_ways(report, expected, tables["frontier"])
         if depths is not None:
             _check_depths(report, depths, seen.judged, tables["frontier"])
         return report
@@ -212,21 +210,13 @@ def _mark(part: TablePartition) -> Mark:
     return msgspec.msgpack.decode(raw, type=Mark) if raw is not None else Mark()
 
 
-def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Iterator[tuple[bytes, Any]]:
-    decode = msgspec.msgpack.Decoder(row_type).decode
-    for part in parts.values():
-        for key, raw in part.scan(prefix):
-            yield key, decode(raw)
-
-
 def _totals(parts: dict[int, TablePartition]) -> Iterator[TotalsRow]:
-    return (row for _, row in _rows(parts, TOTALS_KEY, FrontierRow) if isinstance(row, TotalsRow))
+    return (row for _, row in rows(parts, TOTALS_KEY, TotalsRow))
 
 
 def failed_requests(parts: dict[int, TablePartition]) -> Iterator[FailedRequests]:
     """Yield the requests that brought no page, from the rows of their URLs."""
-    for _, row in _rows(parts, PAGE_PREFIX, FrontierRow):
-        assert isinstance(row, PageRow)
+    for _, row in rows(parts, PAGE_PREFIX, PageRow):
         failed = row.requests - (row.verdict is not None)
         if failed:
             yield FailedRequests(row.url, failed, row.failed, row.silent)
@@ -298,9 +288,8 @@ def _check_harvest(report: AuditReport, judged: Iterable[Counted], parts: dict[i
             cell[0] += 1
             cell[1] += hit
     found: dict[str, list[int]] = {}
-    for key, row in _rows(parts, PREDICATE_PREFIX, HarvestTableRow):
-        assert isinstance(row, HarvestRow)
-        cell = found.setdefault(key[1:].decode(), [0, 0])
+    for key, row in rows(parts, PREDICATE_PREFIX, HarvestRow):
+        cell = found.setdefault(key.decode(), [0, 0])
         cell[0] += row.state.pages
         cell[1] += row.state.hits
     for name in found.keys() | expected.keys():
@@ -308,7 +297,7 @@ def _check_harvest(report: AuditReport, judged: Iterable[Counted], parts: dict[i
 
 
 def _check_users(report: AuditReport, expected: dict[str, UserRow], parts: dict[int, TablePartition]) -> None:
-    found = {key[1:].decode(): row for key, row in _rows(parts, USER_PREFIX, UserRow)}
+    found = {key.decode(): row for key, row in rows(parts, USER_PREFIX, UserRow)}
     for number, user in enumerate(sorted(found.keys() | expected.keys())):
         report.compare(f"user {number}", found.get(user), expected.get(user))
 
@@ -317,7 +306,7 @@ def _check_pages(
     report: AuditReport, seen: Seen, views: dict[str, int], parts: dict[int, TablePartition]
 ) -> None:
     judged = seen.judged
-    pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
+    pages = {row.url: row for _, row in rows(parts, PAGE_PREFIX, PageRow)}
     links = _in_links(seen.linking)
     known = {url for url, row in pages.items() if row.verdict is not None or row.visits or row.links}
     for url in known | judged.keys() | views.keys() | links.keys():
@@ -339,9 +328,8 @@ def _check_hosts(
     for page in pages:
         requests[host(page.url)] += page.requests
     report.compare("requests", sum(row.requests for row in _totals(parts)), requests.total())
-    for key, row in _rows(parts, HOST_PREFIX, FrontierRow):
-        assert isinstance(row, HostRow)
-        name = key[1:].decode()
+    for key, row in rows(parts, HOST_PREFIX, HostRow):
+        name = key.decode()
         report.compare(f"host {name}", row.judged, hosts.pop(name, 0))
         report.compare(f"requests of host {name}", row.requests, requests.pop(name, 0))
     for name in {*hosts, *+requests}:
@@ -349,8 +337,7 @@ def _check_hosts(
 
 
 def _check_ways(report: AuditReport, expected: dict[str, Ways], parts: dict[int, TablePartition]) -> None:
-    rows = (row for _, row in _rows(parts, WAYS_PREFIX, FrontierRow))
-    found = {row.url: row.ways for row in rows if isinstance(row, AccessRow)}
+    found = {row.url: row.ways for _, row in rows(parts, WAYS_PREFIX, AccessRow)}
     for url in found.keys() | expected.keys():
         report.compare(f"ways to {url}", _figures(found.get(url)), _figures(expected.get(url)))
 
@@ -368,9 +355,9 @@ def _figures(found: Ways | None) -> object:
 def _check_depths(
     report: AuditReport, depths: RecountedDepths, judged: dict[str, Outcome], parts: dict[int, TablePartition]
 ) -> None:
-    pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
-    hosts = ((key[1:].decode(), row) for key, row in _rows(parts, HOST_PREFIX, FrontierRow))
-    found = {name: row.depth for name, row in hosts if row.depth is not None}
+    pages = {row.url: row for _, row in rows(parts, PAGE_PREFIX, PageRow)}
+    hosts = rows(parts, HOST_PREFIX, HostRow)
+    found = {key.decode(): row.depth for key, row in hosts if row.depth is not None}
     depths.check(report, judged, pages, found)
 
 

@@ -1,7 +1,6 @@
 """Explanations of a crawl: from its frontier, opened read-only while at rest, and in words."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain
@@ -9,12 +8,14 @@ from itertools import chain
 import numpy as np
 
 from scentline.agents.operate.record import (
+    all_entries,
     definitions,
     entries,
     read_ledger,
     read_priors,
     read_standing,
     read_weightings,
+    records,
 )
 from scentline.agents.stored import table_of
 from scentline.models.frontier.fairness import WINDOW, Shares
@@ -29,7 +30,7 @@ from scentline.models.policy.priorities import LinkPromises, Priorities, Scorer,
 from scentline.models.policy.speaking import Features
 from scentline.models.predicate import parse
 from scentline.models.published import Exclusion, Standing
-from scentline.models.records import Decoder, FetchOrder, RecordError, partition_of
+from scentline.models.records import Decoder, FetchOrder, partition_of
 from scentline.models.url import host, owner
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.settings import Settings
@@ -92,7 +93,7 @@ class Resting:
         """Return each worker's last report, with the predicate's best candidates at that time."""
         newest: dict[str, Standing] = {}
         best: dict[str, Standing] = {}
-        for standing in self._standings():
+        for standing in records(all_entries(self._journal, STANDING.name), read_standing):
             for known in (newest, best) if standing.best_of == predicate else (newest,):
                 if standing.worker not in known or known[standing.worker].time < standing.time:
                     known[standing.worker] = standing
@@ -103,12 +104,6 @@ class Resting:
             if of is not None and of.time > each.time - SILENT_SECONDS:
                 each.best, each.best_of = of.best, predicate
         return found
-
-    def _standings(self) -> Iterator[Standing]:
-        known = STANDING.name in self._journal.topics()
-        for entry in entries(self._journal, STANDING.name, 0) if known else ():
-            with suppress(RecordError):
-                yield read_standing(entry.value or b"")
 
     def met(self, url: str) -> bool:
         """Return whether a canonical URL was ever met, without reading what was learned."""
@@ -151,9 +146,7 @@ def _shares(journal: Journal, share: float) -> Shares:
     decode, found = Decoder[FetchOrder](FetchOrder), list[FetchOrder]()
     for partition in range(journal.partitions(FETCHES.name)):
         start = max(journal.start(FETCHES.name, partition), journal.end(FETCHES.name, partition) - WINDOW)
-        for entry in entries(journal, FETCHES.name, partition, start):
-            with suppress(RecordError):
-                found.append(decode(entry.value or b""))
+        found += records(entries(journal, FETCHES.name, partition, start), decode)
     shares = Shares(share, WINDOW)
     for order in sorted(found, key=lambda order: order.lease)[-WINDOW:]:
         shares.fetched(host(order.url), order.lease)

@@ -15,6 +15,7 @@ from scentline.agents.operate.record import (
     judged_pages,
     outcomes,
     outcomes_of,
+    records,
 )
 from scentline.models.facts import Access, AccessPack, Fetched, Linked, Page, SightingPack
 from scentline.models.published import Counted, Outcome, read_counted
@@ -47,12 +48,7 @@ class Quarantined:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._facts: dict[tuple[str, int], dict[int, _Facts]] = defaultdict(dict)
-        decode = Decoder[DeadLetter](DeadLetter)
-        for entry in entries(journal, DEAD_LETTERS.name, 0):
-            try:
-                letter = decode(entry.value or b"")
-            except RecordError:
-                continue
+        for letter in records(entries(journal, DEAD_LETTERS.name, 0), Decoder[DeadLetter](DeadLetter)):
             if letter.why == "quarantine":
                 places = self._facts[letter.topic, letter.partition]
                 places.setdefault(letter.offset, set()).add(letter.origin)

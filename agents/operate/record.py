@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -42,6 +42,8 @@ from scentline.streams.transport.journal import Journal
 
 READ_AT_ONCE = 1_000
 
+T = TypeVar("T")
+
 #: Decode a record in JSON; raise `RecordError` if it is invalid.
 read_point = JsonDecoder[HarvestPoint](HarvestPoint, POINT_VERSION)
 read_change = JsonDecoder[Change](Change)
@@ -63,12 +65,33 @@ def totals(journal: Journal) -> TotalsRow | None:
     return found
 
 
+def rows(parts: Mapping[int, TablePartition], prefix: bytes, kind: type[T]) -> Iterator[tuple[bytes, T]]:
+    """Yield the rows of a table with a prefix that are of a kind, each with the rest of its key."""
+    decode = msgspec.msgpack.Decoder(kind).decode
+    for part in parts.values():
+        for key, raw in part.scan(prefix):
+            yield key[len(prefix) :], decode(raw)
+
+
 def entries(journal: Journal, topic: str, partition: int, start: int | None = None) -> Iterator[Entry]:
     """Yield a partition's records, from ``start`` or else from its first."""
     offset = journal.start(topic, partition) if start is None else start
     while found := journal.read(topic, partition, offset, READ_AT_ONCE):
         yield from found
         offset = found[-1].offset + 1
+
+
+def all_entries(journal: Journal, topic: str) -> Iterator[Entry]:
+    """Yield a topic's records, partition after partition; none where there is no such topic."""
+    known = range(journal.partitions(topic) if topic in journal.topics() else 0)
+    return chain.from_iterable(entries(journal, topic, partition) for partition in known)
+
+
+def records(found: Iterable[Entry], read: Callable[[bytes], T]) -> Iterator[T]:
+    """Yield what entries hold; unreadable ones are skipped: an agent sends them to the dead letters."""
+    for entry in found:
+        with suppress(RecordError):
+            yield read(entry.value or b"")
 
 
 def followed(settings: Settings, topic: str, follow: bool = False) -> Iterator[list[Iterator[Entry]]]:
@@ -127,20 +150,13 @@ def kept_entries(settings: Settings, topic: str) -> Iterator[Entry]:
 
 
 def outcomes(journal: Journal) -> Iterator[Outcome]:
-    """Yield every outcome, in its partition's order; a page may have several.
-
-    Unreadable records are skipped: the harvest agent sends them to the dead letters.
-    """
-    for partition in range(journal.partitions(OUTCOMES.name)):
-        yield from outcomes_of(entries(journal, OUTCOMES.name, partition), read_outcome)
+    """Yield every outcome, in its partition's order; a page may have several."""
+    return outcomes_of(all_entries(journal, OUTCOMES.name), read_outcome)
 
 
 def outcomes_of(entries: Iterable[Entry], read: Callable[[bytes], Pack[Told]]) -> Iterator[Told]:
-    """Yield the outcomes that ``read`` decodes from their records; unreadable ones are skipped."""
-    for entry in entries:
-        with suppress(RecordError):
-            for _, _, outcome in read(entry.value or b"").facts:
-                yield outcome
+    """Yield the outcomes that ``read`` decodes from their records."""
+    return (outcome for pack in records(entries, read) for _, _, outcome in pack.facts)
 
 
 def current_pages(told: Iterable[Outcome]) -> dict[str, Outcome]:
@@ -199,20 +215,8 @@ def definitions(journal: Journal) -> dict[str, PredicateDefinition]:
 
 
 def definitions_of(found: Iterable[Entry]) -> dict[str, PredicateDefinition]:
-    """Return predicates by name, in their last definition; unreadable records are skipped."""
-    last: dict[str, PredicateDefinition] = {}
-    for entry in found:
-        with suppress(RecordError):
-            definition = read_definition(entry.value or b"")
-            last[definition.name] = definition
-    return last
-
-
-def harvest_points(found: Iterable[Entry]) -> Iterator[HarvestPoint]:
-    """Yield the points in records of the harvest-rate stream; unreadable ones are skipped."""
-    for entry in found:
-        with suppress(RecordError):
-            yield read_point(entry.value or b"")
+    """Return predicates by name, in their last definition."""
+    return {definition.name: definition for definition in records(found, read_definition)}
 
 
 def accesses(journal: Journal) -> Iterator[Access]:
@@ -229,11 +233,7 @@ def accesses_of(partitions: Iterable[Iterable[Entry]]) -> Iterator[Access]:
     decode = Decoder[AccessPack](AccessPack)
     for found in partitions:
         last: dict[str, tuple[int, int]] = {}
-        for entry in found:
-            try:
-                pack = decode(entry.value or b"")
-            except RecordError:
-                continue  # the browse agent sends it to the dead letters
+        for pack in records(found, decode):
             for offset, index, access in pack.facts:
                 if pack.source and (offset, index) <= last.get(pack.source, (-1, -1)):
                     continue
@@ -248,13 +248,13 @@ def users(
 
     A line already in the user's window is ignored; ``view`` receives the user's row and every other one.
     """
-    rows: dict[str, UserRow] = {}
+    known: dict[str, UserRow] = {}
     visits: dict[str, int] = {}
-    for access in _new(found, window, rows):
+    for access in _new(found, window, known):
         visits[access.url] = visits.get(access.url, 0) + 1
         if view is not None:
-            view(rows[access.user], access)
-    return rows, visits
+            view(known[access.user], access)
+    return known, visits
 
 
 def ways(found: Iterable[Access], window: int, most: int) -> dict[str, Ways]:
@@ -265,10 +265,10 @@ def ways(found: Iterable[Access], window: int, most: int) -> dict[str, Ways]:
     return pages
 
 
-def _new(found: Iterable[Access], window: int, rows: dict[str, UserRow]) -> Iterator[Access]:
+def _new(found: Iterable[Access], window: int, known: dict[str, UserRow]) -> Iterator[Access]:
     """Yield the accesses that change a user's window, and update the rows."""
     for access in found:
-        row = rows.setdefault(access.user, UserRow())
+        row = known.setdefault(access.user, UserRow())
         if insert(row.window, Visit(access.time, access.url), window) is not None:
             row.accesses += 1
             yield access
@@ -291,8 +291,8 @@ def read_ledger(parts: Iterable[TablePartition], ledger: Ledger | None = None) -
 
 def read_priors(part: TablePartition) -> dict[str, dict[str, tuple[float, float]]]:
     """Return earlier crawls' counts, by feature and predicate, from a partition of the learner's table."""
-    rows = ((name_of(key), _decode(raw)) for key, raw in part.scan(PRIOR_PREFIX))
-    return {name: row.counts for name, row in rows if isinstance(row, PriorRow)}
+    found = ((name_of(key), _decode(raw)) for key, raw in part.scan(PRIOR_PREFIX))
+    return {name: row.counts for name, row in found if isinstance(row, PriorRow)}
 
 
 def read_weightings(part: TablePartition) -> Iterator[tuple[str, Weighting]]:

@@ -6,21 +6,20 @@ must lie on the same side of each full page's last visitor as the old one.
 
 import re
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from scentline.agents.observe.pseudonym import KEY_FILE, Pseudonyms, kept_key
-from scentline.agents.operate.record import accesses
+from scentline.agents.operate.record import accesses, rows
 from scentline.agents.stored import write_stored
 from scentline.models.facts import Access
 from scentline.models.frontier.keys import PAGE_PREFIX
-from scentline.models.frontier.rows import FrontierRow, PageRow
+from scentline.models.frontier.rows import PageRow
 from scentline.models.policy.features import user as user_feature
 from scentline.models.records import partition_of
 from scentline.streams.settings import ConfigurationError, Settings
-from scentline.streams.transport.database import TableMissingError
 from scentline.streams.transport.journal import Journal
 
 #: The file in a data directory that holds the replacement in progress.
@@ -132,7 +131,8 @@ def key_of(settings: Settings) -> bytes | None:
 def bounds_of(old: str, settings: Settings, journal: Journal) -> Bounds:
     """Return the bounds of a replacement for the pseudonym ``old`` in a data directory."""
     visitors = visitors_of(pages_of(old, accesses(journal)), accesses(journal))
-    return bounds(old, visitors, _pages(journal), settings.frontier.visitors)
+    pages = (row for _, row in rows(journal.table("frontier"), PAGE_PREFIX, PageRow))
+    return bounds(old, visitors, pages, settings.frontier.visitors)
 
 
 def pages_of(old: str, found: Iterable[Access]) -> frozenset[str]:
@@ -149,13 +149,13 @@ def visitors_of(pages: Collection[str], found: Iterable[Access]) -> dict[str, se
     return visitors
 
 
-def bounds(old: str, visitors: Mapping[str, set[str]], rows: Iterable[PageRow], most: int) -> Bounds:
-    """Return the bounds, given the visitors of each page of ``old``, and rows that include all these pages.
+def bounds(old: str, visitors: Mapping[str, set[str]], pages: Iterable[PageRow], most: int) -> Bounds:
+    """Return the bounds, given the visitors of each page of ``old``; ``pages`` include all these.
 
     A page keeps ``most`` visitors.
     """
     above, below = -1, Bounds().below
-    for row in rows:
+    for row in pages:
         if len(row.visitors) < most:
             continue
         if old in row.visitors:
@@ -164,16 +164,3 @@ def bounds(old: str, visitors: Mapping[str, set[str]], rows: Iterable[PageRow], 
         elif row.url in visitors and old > max(row.visitors):
             above = max(above, int(max(row.visitors), 16))
     return Bounds(above, below)
-
-
-def _pages(journal: Journal) -> Iterator[PageRow]:
-    try:
-        parts = journal.table("frontier")
-    except TableMissingError:
-        return
-    decode = msgspec.msgpack.Decoder(FrontierRow).decode
-    for part in parts.values():
-        for _, raw in part.scan(PAGE_PREFIX):
-            row = decode(raw)
-            if isinstance(row, PageRow):
-                yield row

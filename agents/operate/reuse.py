@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from scentline.agents.learn import LearnRow, ModelRow, model_key
-from scentline.agents.operate.record import definitions, entries, read_ledger, read_priors
+from scentline.agents.operate.record import all_entries, definitions, read_ledger, read_priors, records
 from scentline.agents.stored import read_stored, write_stored
 from scentline.agents.worker.connect import open_journal
 from scentline.agents.worker.directory import kept_settings, make_directory, of_crawl
@@ -26,7 +26,7 @@ from scentline.models.policy.combiner import Combining, failing
 from scentline.models.policy.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, base_rate, split
 from scentline.models.policy.inputs import Input, inputs_with, prior_covariance
 from scentline.models.predicate import PredicateError, parse
-from scentline.models.records import Decoder, RecordError, partition_of
+from scentline.models.records import Decoder, partition_of
 from scentline.models.reuse import Cell, Learned, LearnedStateError, State, effect, pack, sizes, unpack
 from scentline.models.sealed import MOST_BYTES
 from scentline.streams.inbox import Outbox
@@ -208,15 +208,8 @@ def facts(state: State, weight: float) -> Iterator[tuple[str, Prior | Start]]:
 
 
 def _has(journal: Journal, source: str) -> bool:
-    decode = Decoder[EvidencePack](EvidencePack)
-    for partition in range(journal.partitions(EVIDENCE.name)):
-        for entry in entries(journal, EVIDENCE.name, partition):
-            try:
-                if decode(entry.value or b"").source == source:
-                    return True
-            except RecordError:  # the learn agent sends it to the dead letters
-                continue
-    return False
+    packs = records(all_entries(journal, EVIDENCE.name), Decoder[EvidencePack](EvidencePack))
+    return any(pack.source == source for pack in packs)
 
 
 def _remarks(settings: Settings, journal: Journal, state: State) -> Iterator[str]:

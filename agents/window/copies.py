@@ -9,9 +9,8 @@ import os
 import re
 import subprocess
 import zlib
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import groupby, islice
@@ -29,8 +28,6 @@ from scentline.streams.logging import printable
 
 #: Seconds allowed for a process.
 SECONDS = 30.0
-#: Most cached answers, pending ones included, and the seconds that a view waits for one.
-ANSWERS, AT_ONCE = 4, 0.02
 #: The newest copies that a search reads, in all and at a time; most pages that it finds.
 LOOKED_AT, AT_A_TIME, MOST_FOUND = 300, 30, 50
 #: Characters of an excerpt, and of its part before the match.
@@ -129,39 +126,6 @@ def _answers(out: bytes) -> Iterator[Answer]:
             return
 
 
-class CopyReader:
-    """Reads copies in a thread that waits for their process; views poll until it is done.
-
-    The oldest of many requests are dropped.
-    """
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="copies")
-        self._answers: OrderedDict[CopyRequest, Future[list[Answer]]] = OrderedDict()
-
-    def answer(self, request: CopyRequest) -> Answer | None:
-        """Return a copy as text, or why it can't be read; None while it is being read."""
-        if request not in self._answers:
-            self._answers[request] = self.read([request])
-            while len(self._answers) > ANSWERS:
-                self._answers.popitem(last=False)[1].cancel()
-        try:
-            [found] = self._answers[request].result(AT_ONCE)
-        except TimeoutError:
-            return None
-        if isinstance(found, Unreadable):
-            del self._answers[request]  # a retry may succeed
-        return found
-
-    def read(self, requests: Sequence[CopyRequest]) -> Future[list[Answer]]:
-        """Read copies, after those requested before."""
-        return self._thread.submit(read, requests)
-
-    def close(self) -> None:
-        """End the thread, once the copies at hand are read."""
-        self._thread.shutdown(cancel_futures=True)
-
-
 class FoundText(NamedTuple):
     """A page whose copy matches a search, and an excerpt of its text in parts."""
 
@@ -179,10 +143,13 @@ class TextSearch:
     found: list[FoundText] = field(default_factory=list)
 
 
-def found_texts(data: Path, search: Search, reader: CopyReader) -> Iterator[tuple[TextSearch, bool]]:
+def found_texts(
+    data: Path, search: Search, begin: Callable[[Sequence[CopyRequest]], Future[list[Answer]]]
+) -> Iterator[tuple[TextSearch, bool]]:
     """Yield the state of a search, and whether there is more to do now: not while copies are being read.
 
-    It omits copies that are kept after its start. The newest copy of a page counts.
+    ``begin`` has copies read (`read`) beside this thread. It omits copies that are kept after its
+    start. The newest copy of a page counts.
     """
     from scentline.agents.judge.kept import newest_first
 
@@ -194,7 +161,7 @@ def found_texts(data: Path, search: Search, reader: CopyReader) -> Iterator[tupl
     ]
     yield state, bool(left)
     while left and len(state.found) < MOST_FOUND:
-        reading = reader.read(left[:AT_A_TIME])
+        reading = begin(left[:AT_A_TIME])
         while not reading.done():
             yield state, False
         for answer in reading.result():

@@ -20,7 +20,6 @@ from scentline.models.frontier.rows import FrontierRow, HostRow, PageRow
 from scentline.models.published import HostStanding
 from scentline.models.records import Natural, RobotsTxt, partition_of
 from scentline.streams.logging import printable
-from scentline.streams.transport.database import TableMissingError
 from scentline.streams.transport.journal import Journal
 
 #: Most rows of a list, and most characters shown of a robots.txt.
@@ -28,7 +27,7 @@ ROWS, ROBOTS = 50, 20_000
 #: Share of the answers within the time that is shown.
 MOST_ANSWERS = 0.95
 #: Most hosts of a round, the first of each partition, and of a piece.
-MOST_HOSTS, HOSTS = 20_000, 100
+MOST_HOSTS, HOSTS = 20_000, 50
 #: Least seconds between the starts of two rounds.
 ROUND_SECONDS = 5.0
 #: Most lists cached until the next hosts are read.
@@ -44,14 +43,17 @@ _decode_host = msgspec.msgpack.Decoder(HostRow).decode
 # lists
 
 
-class Listed(NamedTuple):
-    """A host's figures to sort by, and why its fetches brought no page."""
+def _failures(row: HostRow) -> int:
+    return sum(cause.count for cause in row.causes.values())
 
-    name: str
-    pages: int
-    failures: int
-    seconds: float
-    causes: Mapping[str, Cause]
+
+#: What hosts are sorted by; one that never answered comes first.
+FIGURES: Mapping[str, Callable[[HostRow], float]] = {
+    "name": lambda _: 0,
+    "pages": lambda row: row.judged,
+    "failures": _failures,
+    "seconds": lambda row: -1.0 if row.waits.mean is None else row.waits.mean,
+}
 
 
 class CauseTotal(NamedTuple):
@@ -67,7 +69,7 @@ class CauseTotal(NamedTuple):
 class Hosts:
     """The hosts of a round, as of a time; with ``more`` there are others."""
 
-    def __init__(self, found: dict[str, Listed], as_of: float | None = None, *, more: bool = False) -> None:
+    def __init__(self, found: dict[str, HostRow], as_of: float | None = None, *, more: bool = False) -> None:
         self.as_of = as_of
         self.more = more
         self._found = found
@@ -80,9 +82,8 @@ class Hosts:
         """Return the hosts whose names contain a part, sorted by a field, then by name."""
 
         def find() -> list[str]:
-            found = (each for each in self._found.values() if part.lower() in each.name)
-            listed = sorted(found, key=lambda each: (getattr(each, by), each.name), reverse=descending)
-            return [each.name for each in listed]
+            found = ((FIGURES[by](row), name) for name, row in self._found.items() if part.lower() in name)
+            return [name for _, name in sorted(found, reverse=descending)]
 
         return self._once((part, by, descending), find)
 
@@ -91,10 +92,10 @@ class Hosts:
 
         def find() -> list[CauseTotal]:
             found: dict[str, CauseTotal] = {}
-            for each in self._found.values():
-                for name, cause in each.causes.items():
+            for at, row in self._found.items():
+                for name, cause in row.causes.items():
                     _, fetches, hosts, last, host = found.get(name, (name, 0, 0, -1.0, ""))
-                    newest = max((last, host), (cause.time, each.name))
+                    newest = max((last, host), (cause.time, at))
                     found[name] = CauseTotal(name, fetches + cause.count, hosts + 1, *newest)
             return sorted(found.values(), key=lambda each: (-each.fetches, each.cause))
 
@@ -104,9 +105,9 @@ class Hosts:
         """Return the hosts with a cause, those with most of it first."""
 
         def find() -> list[str]:
-            found = [each for each in self._found.values() if cause in each.causes]
-            found.sort(key=lambda each: (-each.causes[cause].count, each.name))
-            return [each.name for each in found]
+            rows = self._found.items()
+            found = ((-row.causes[cause].count, name) for name, row in rows if cause in row.causes)
+            return [name for _, name in sorted(found)]
 
         return self._once(("hosts", cause), find)
 
@@ -127,37 +128,23 @@ def looked_through(journal: Journal, clock: Callable[[], float]) -> Iterator[tup
     """
     known = Hosts({})
     while True:
-        written, begun, found, more = journal.written, clock(), dict[str, Listed](), False
+        written, begun, found, more = journal.written, clock(), dict[str, HostRow](), False
         if known.as_of is None:
             known = Hosts(found)
-        parts = _parts(journal)
+        parts = journal.table("frontier").values()
         for part in parts:
-            rest, after = MOST_HOSTS // len(parts), None
-            while rows := list(islice(part.scan(HOST_PREFIX, after), min(rest, HOSTS))):
-                rest, after = rest - len(rows), rows[-1][0]
-                found.update((each.name, each) for row in rows if (each := _listed(*row)) is not None)
-                yield known, True
-            more |= rest == 0 and any(True for _ in part.scan(HOST_PREFIX, after))
+            scanned = part.scan(HOST_PREFIX)
+            for number, (key, raw) in enumerate(islice(scanned, MOST_HOSTS // len(parts)), 1):
+                row = _decode_host(raw)
+                if row.depth is None or row.requests or row.causes:  # else known from users only
+                    found[key[len(HOST_PREFIX) :].decode()] = row
+                if number % HOSTS == 0:
+                    yield known, True
+            more |= next(scanned, None) is not None
         known = Hosts(found, begun, more=more)
         yield known, False
         while journal.written == written or clock() < begun + ROUND_SECONDS:
             yield known, False
-
-
-def _parts(journal: Journal) -> list[Any]:
-    try:
-        return [*journal.table("frontier").values()]
-    except TableMissingError:
-        return []
-
-
-def _listed(key: bytes, raw: bytes) -> Listed | None:
-    row = _decode_host(raw)
-    if row.depth is not None and not (row.requests or row.causes):
-        return None  # known from users only: no fetch has ended
-    seconds = -1.0 if row.waits.mean is None else row.waits.mean  # it never answered
-    failures = sum(cause.count for cause in row.causes.values())
-    return Listed(key[len(HOST_PREFIX) :].decode(), row.judged, failures, seconds, row.causes)
 
 
 def _hosts(reading: Reading) -> Hosts:
@@ -194,7 +181,7 @@ class _Rows:
             **self._standing(name, row.state),
             "pages": row.judged,
             "requests": row.requests + row.again,
-            "failures": sum(cause.count for cause in row.causes.values()),
+            "failures": _failures(row),
             "seconds": row.waits.mean,
             "most": row.waits.within(MOST_ANSWERS),
             "delay": row.state.delay,

@@ -156,7 +156,7 @@ def _copy(reading: Reading, query: PageQuery, page: RecentPage | None) -> dict[s
         return {"state": "none", "reason": _UNKEPT[reading.settings.keep.pages]}
     copy, phrases = kept[0], (*Search(query.search).phrases, *_phrases(reading, query, page))
     request = CopyRequest(query.url, fsencode(copy.path), copy.offset, copy.length, phrases)
-    found = reading.copies.answer(request)
+    found = reading.copy(request)
     if found is None:
         return {"state": "reading", "judged": copy.judged}
     if not isinstance(found, CopyText):

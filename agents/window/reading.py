@@ -4,7 +4,7 @@ import fcntl
 import os
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from scentline.agents.operate.explaining import Resting
 from scentline.agents.operate.record import definitions, entries
 from scentline.agents.owners import Owner, Running
-from scentline.agents.window.copies import CopyReader, TextSearch, found_texts
+from scentline.agents.window.copies import Answer, CopyRequest, TextSearch, found_texts, read
 from scentline.agents.window.recent import Points, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search
 from scentline.agents.worker.directory import of_crawl
@@ -29,8 +29,8 @@ from scentline.streams.transport.journal import Journal, UnknownTopicError
 
 #: Seconds for which what was read stays fresh.
 FRESH_SECONDS = 0.5
-#: Seconds of one wait for the thread that opens a crawl at rest.
-OPENING_SECONDS = 0.02
+#: Seconds of one wait for what is read beside the views.
+WAIT_SECONDS = 0.02
 #: Seconds for which an answer of the frontiers is cached, and most answers.
 ASKED_SECONDS, MOST_ASKED = 0.9, 32
 #: Seconds for which the last published figures stand in for a worker that does not answer.
@@ -61,6 +61,16 @@ class _Ahead(Generic[T]):
         return self._more
 
 
+def _awaited(future: Future[T]) -> Iterator[tuple[T | None, bool]]:
+    """Yield None until a future is done, then its result; what nobody looks at any more does not begin."""
+    try:
+        while not wait([future], WAIT_SECONDS).done:
+            yield None, True
+        yield future.result(), False
+    finally:
+        future.cancel()
+
+
 class _Place(NamedTuple):
     """The file that each writer of a journal creates, when it did, and whether one writes now."""
 
@@ -87,16 +97,16 @@ class _Crawl:
         self.settings = settings
         self.lists = Lists(RecentPages(journal), RecentChanges(journal), RecentLetters(journal))
         self.resting = Resting(journal, settings)
-        self.opening: Future[None] | None = None
         self.points = Points()
-        self.ahead: dict[str, _Ahead[Any]] = {}
         self.control: tuple[int, dict[str, PredicateDefinition], Steered] = (0, {}, Steered())
 
-    def close(self) -> None:
-        if self.opening is not None:
-            wait([self.opening])
-        self.ahead.clear()
-        self.journal.close()
+    def open(self) -> str:
+        """Read what was learned; return why it can't be read, above all for want of a table of word vectors."""
+        try:
+            self.resting.open()
+        except (ScentlineError, ValueError) as error:
+            return str(error)
+        return ""
 
 
 class Reading:
@@ -114,8 +124,8 @@ class Reading:
         self._opened: _Crawl | None = None
         self._running = Running(settings)
         self._asked: dict[tuple[object, ...], tuple[float, Any]] = {}
-        self._copies: CopyReader | None = None
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="opening")
+        self._ahead: dict[Hashable, _Ahead[Any]] = {}
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
 
     # opening
 
@@ -152,12 +162,12 @@ class Reading:
         self._asked.clear()
         self._running.close()
         self._running = Running(self._given)
-        copies, self._copies = self._copies, None
-        if copies is not None:
-            copies.close()
+        self._ahead.clear()
+        self._beside.shutdown(cancel_futures=True)
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
         opened, self._opened = self._opened, None
         if opened is not None:
-            opened.close()
+            opened.journal.close()
 
     @property
     def begun(self) -> bool:
@@ -192,32 +202,34 @@ class Reading:
             return any(not each.final and each.time > self.now - SILENT_SECONDS for each in self.standings())
         return self.begun and _locked(self.data / "journal" / _LOCK)
 
-    @property
-    def copies(self) -> CopyReader:
-        """The reader of kept copies."""
-        if self._copies is None:
-            self._copies = CopyReader()
-        return self._copies
+    # work that goes on while it is viewed
+
+    def copy(self, request: CopyRequest) -> Answer | None:
+        """Return a kept copy as text, or why it can't be read; None while it is being read."""
+        found = self.ahead(request, lambda: _awaited(self._beside.submit(read, [request])))
+        return None if found is None else found[0]
 
     def texts(self, typed: str) -> TextSearch:
         """Continue a search in the newest kept copies, and return it."""
-        return self.ahead(f"texts {typed}", lambda: found_texts(self.data, Search(typed), self.copies))
 
-    # work that goes on while it is viewed
+        def begin(requests: Sequence[CopyRequest]) -> Future[list[Answer]]:
+            return self._beside.submit(read, requests)
 
-    def ahead(self, name: str, make: Callable[[], Iterator[tuple[T, bool]]]) -> T:
+        return self.ahead(("texts", typed), lambda: found_texts(self.data, Search(typed), begin))
+
+    def ahead(self, name: Hashable, make: Callable[[], Iterator[tuple[T, bool]]]) -> T:
         """Continue a view's work, and return its result so far; work without views is dropped.
 
         ``make`` returns an iterator over its pieces: the result after each, and whether there is more to do.
         """
-        known = self._crawl.ahead.items()
+        known = self._ahead.items()
         used = {key: each for key, each in known if self.now < each.looked + LOOKED_SECONDS}
         found = used.pop(name, None)
         if found is None:
             found = _Ahead(make(), self.now)
         else:
             found.step()
-        self._crawl.ahead = dict([*[*used.items()][1 - REMEMBERED :], (name, found)])
+        self._ahead = dict([*[*used.items()][1 - REMEMBERED :], (name, found)])
         found.looked = self.now
         value: T = found.value
         return value
@@ -226,12 +238,8 @@ class Reading:
         """Do a piece of the work ahead of views; return its seconds, None if nothing is left to do."""
         begun = time.perf_counter()
         self.refresh()
-        if self._opened is None:
-            return None
-        known, opening = self._opened.ahead.values(), self._opened.opening
+        known = self._ahead.values()
         more = sum(each.step() for each in known if self.now < each.looked + LOOKED_SECONDS) > 0
-        if opening is not None and not opening.done():
-            more = bool(wait([opening], OPENING_SECONDS))
         return time.perf_counter() - begun if more else None
 
     # what frontiers know
@@ -240,15 +248,7 @@ class Reading:
         """Return why what was learned can't be shown, empty if it can; None while it is being read."""
         if self._answered():
             return ""
-        crawl = self._crawl
-        if crawl.opening is None:
-            crawl.opening = self._beside.submit(crawl.resting.open)
-        if not crawl.opening.done():
-            return None
-        error = crawl.opening.exception()
-        if error is not None and not isinstance(error, ScentlineError | ValueError):
-            raise error
-        return "" if error is None else str(error)  # a table of word vectors that is gone, above all
+        return self.ahead("opened", lambda: _awaited(self._beside.submit(self._crawl.open)))
 
     def _answered(self) -> bool:
         """Return whether the crawl's processes answer, not its directory."""
@@ -263,9 +263,9 @@ class Reading:
 
         For a crawl at rest, and for a silent worker, it is the last one published.
         """
-        return self._once(("standings", predicate, *hosts), lambda: self._owner_standings(predicate, hosts))
+        return self._once(self._standings, predicate, tuple(hosts))
 
-    def _owner_standings(self, predicate: str, hosts: Sequence[str]) -> list[Standing]:
+    def _standings(self, predicate: str, hosts: Sequence[str]) -> list[Standing]:
         published = self._crawl.resting.standings(predicate)
         if not self._answered():
             return published
@@ -282,21 +282,20 @@ class Reading:
 
     def explained(self, url: str) -> Explanation | None:
         """Return what is known about a canonical URL."""
-        return self._once(("explain", url), lambda: self._owner.explain(url))
+        return self._once(self._owner.explain, url)
 
     def features(self, predicate: str, kind: str, side: str) -> Features | None:
         """Return what was learned about a predicate."""
-        return self._once(
-            ("features", predicate, kind, side), lambda: self._owner.features(predicate, kind, side)
-        )
+        return self._once(self._owner.features, predicate, kind, side)
 
-    def _once(self, key: tuple[object, ...], ask: Callable[[], T]) -> T:
+    def _once(self, ask: Callable[..., T], *about: Hashable) -> T:
         """Return an answer, requested once and cached for `ASKED_SECONDS`."""
+        key = ask.__name__, *about
         time, found = self._asked.get(key, (float("-inf"), None))
         if not time <= self.now < time + ASKED_SECONDS:
             if len(self._asked) >= MOST_ASKED:
                 self._asked.clear()
-            found = ask()
+            found = ask(*about)
             self._asked[key] = self.now, found
         answer: T = found
         return answer

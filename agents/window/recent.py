@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from scentline.agents.operate.record import read_change, read_point
+from scentline.agents.operate.record import read_change, read_point, records
 from scentline.agents.window.search import Search, runs
 from scentline.models.page import Verdict
 from scentline.models.published import Change, Counted, HarvestPoint, read_as
@@ -281,17 +281,16 @@ class Points:
             elif at < end:
                 self._sample(journal, partition, [at], PLACES * RUN)
 
-    def _sample(self, journal: Journal, partition: int, places: Iterable[int], records: int) -> None:
+    def _sample(self, journal: Journal, partition: int, places: Iterable[int], most: int) -> None:
         for place in places:
-            found = journal.read(HARVEST.name, partition, place, records)
-            self.add(entry.value for entry in found)
+            found = journal.read(HARVEST.name, partition, place, most)
+            self.add(records(found, read_point))
             self._offsets[partition] = found[-1].offset + 1 if found else place
 
-    def add(self, values: Iterable[bytes | None]) -> None:
-        """Add points in the order of their topic; unreadable ones are skipped."""
-        for value in values:
-            with suppress(RecordError):
-                self._add(read_point(value or b""))
+    def add(self, points: Iterable[HarvestPoint]) -> None:
+        """Add points in the order of their topic."""
+        for point in points:
+            self._add(point)
 
     def _add(self, point: HarvestPoint) -> None:
         curve = self.curves.setdefault(point.predicate, [])

@@ -16,13 +16,13 @@ from scentline.agents.observe.agent import Feeder, read_positions
 from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.control import ControlService
-from scentline.agents.operate.record import entries
+from scentline.agents.operate.record import entries, records
 from scentline.agents.operate.requests import seeding
 from scentline.agents.signals import told_to_end
 from scentline.agents.worker.connect import WAIT_SECONDS, room_for, unabsorbed
 from scentline.agents.worker.status import Meter, Report, Status
 from scentline.agents.worker.worker import ROLES, Worker
-from scentline.models.records import Decoder, FetchOrder, RecordError
+from scentline.models.records import Decoder, FetchOrder
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
@@ -145,9 +145,7 @@ def _unanswered_orders(bus: JournalBus) -> Iterator[FetchOrder]:
     journal, decode = bus.journal, Decoder[FetchOrder](FetchOrder)
     for partition in range(journal.partitions(FETCHES.name)):
         done = journal.committed(APP_ID, FETCHES.name, partition)
-        for entry in entries(journal, FETCHES.name, partition, done):
-            with suppress(RecordError):  # the fetch agent sends it to the dead letters
-                yield decode(entry.value or b"")
+        yield from records(entries(journal, FETCHES.name, partition, done), decode)
 
 
 #: Seconds between two reports of the status.

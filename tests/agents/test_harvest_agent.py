@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.harvest import HarvestAgent, HarvestTableRow, Parts
-from scentline.agents.operate.record import entries, harvest_points, read_point
+from scentline.agents.operate.record import all_entries, read_point, records
 from scentline.agents.worker.connect import open_journal
 from scentline.models.harvest import Harvest
 from scentline.models.published import (
@@ -104,10 +103,7 @@ def test_what_is_no_outcome_and_no_point_is_refused_with_the_reason(value: bytes
 
 
 def points_of(journal: Journal) -> list[HarvestPoint]:
-    partitions = range(journal.partitions(HARVEST.name))
-    return list(
-        harvest_points(chain.from_iterable(entries(journal, HARVEST.name, each) for each in partitions))
-    )
+    return list(records(all_entries(journal, HARVEST.name), read_point))
 
 
 def test_the_newest_point_is_printed_and_what_is_none_is_left_out(tmp_path: Path) -> None:

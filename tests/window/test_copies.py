@@ -2,7 +2,6 @@
 
 import os
 import sys
-from contextlib import closing
 from functools import partial
 from os import fsencode
 from pathlib import Path
@@ -20,7 +19,6 @@ from scentline.agents.window.copies import (
     EXCERPT,
     LONGEST,
     MOST,
-    CopyReader,
     CopyRequest,
     CopyText,
     Unreadable,
@@ -153,14 +151,14 @@ def test_a_copy_that_kills_its_process_is_unreadable(tmp_path: Path, monkeypatch
     assert all("ended the process" in str(each) for each in module.read([copy, copy]))
 
 
-def test_of_many_requests_at_once_the_last_are_read(tmp_path: Path) -> None:
-    kept(tmp_path, MARKUP)
-    requests = [requested(tmp_path, f"word{number}") for number in range(12)]
-    with closing(CopyReader()) as reader:
+def test_of_many_requests_at_once_the_last_are_read() -> None:
+    with a_crawl() as (_, reading):
+        kept(reading.data, MARKUP)
+        requests = [requested(reading.data, f"word{number}") for number in range(12)]
         for copy in requests:
-            reader.answer(copy)
+            reading.copy(copy)
         for copy in requests[-3:]:
-            assert come("an answer", partial(reader.answer, copy)) == text_of(copy)
+            assert come("an answer", partial(reading.copy, copy)) == text_of(copy)
 
 
 # the screens

@@ -4,7 +4,6 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,12 +141,11 @@ def test_workers_stand_together_as_one_would(reported: list[Standing]) -> None:
 MOST = 20
 
 
-def a_point(predicate: str, pages: int) -> bytes:
-    point = HarvestPoint(
+def a_point(predicate: str, pages: int) -> HarvestPoint:
+    return HarvestPoint(
         predicate=predicate, time=float(pages), pages=pages, hits=pages // 2, harvest_rate=0.5,
         rate_by_pages=0.5, rate_by_time=0.5, lift=None, policies={},
     )  # fmt: skip
-    return msgspec.json.encode(point)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["tea", "ski"]), st.integers(0, 40)), max_size=200))
@@ -155,7 +153,7 @@ def test_a_curve_is_thinned_and_ends_with_the_newest_point(steps: list[tuple[str
     points, newest = Points(MOST), dict[str, int]()
     for predicate, more in steps:
         newest[predicate] = newest.get(predicate, 0) + more
-        points.add([b"no point", a_point(predicate, newest[predicate])])
+        points.add([a_point(predicate, newest[predicate])])
     assert {name: curve[-1].pages for name, curve in points.curves.items()} == newest
     for curve in points.curves.values():
         assert len(curve) <= MOST
