@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from scentline.models.errors import EventLog
-from scentline.models.harvest import RANDOM, Harvest, lift_if_sure, merged
+from scentline.models.harvest import Harvest, lift_if_sure, merged
 from scentline.models.published import (
     Counted,
     FreshnessPart,
@@ -357,7 +357,7 @@ class HarvestMetrics:
         found: dict[str, tuple[int, ...]] = {}
         for predicate, state in self._states():
             window = min(state.pages, state.window_pages), state.ring_hits
-            numbers = state.pages, state.hits, *window, *state.policies.get(RANDOM, (0, 0))
+            numbers = state.pages, state.hits, *window, *state.by_chance
             label = self._label(predicate)
             found[label] = tuple(map(sum, zip(numbers, found.get(label, (0,) * len(_SUMS)), strict=True)))
         for label, sums in found.items():

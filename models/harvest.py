@@ -104,13 +104,17 @@ class Harvest(msgspec.Struct, array_like=True):
         return sum(hits for _, hits in recent) / pages if pages else 0.0
 
     @property
+    def by_chance(self) -> tuple[int, int]:
+        """Pages and hits of the explored pages."""
+        return self.policies.get(RANDOM, (0, 0))
+
+    @property
     def explored_rate(self) -> float | None:
         """(hits + .5) / (pages + 1) of the explored pages; None before the first.
 
         Smoothed so that a few explored pages without a hit don't make an infinite lift.
         """
-        pages, hits = self.policies.get(RANDOM, (0, 0))
-        return explored_rate(pages, hits)
+        return explored_rate(*self.by_chance)
 
     @property
     def lift(self) -> float | None:
@@ -121,7 +125,7 @@ class Harvest(msgspec.Struct, array_like=True):
     @property
     def lift_if_sure(self) -> "Lift | None":
         """The `lift` with its bounds; None while chance might find as much."""
-        return lift_if_sure(self.pages, self.hits, *self.policies.get(RANDOM, (0, 0)))
+        return lift_if_sure(self.pages, self.hits, *self.by_chance)
 
     @property
     def _part_seconds(self) -> float:

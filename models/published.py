@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from scentline.models.harvest import Harvest
+from scentline.models.harvest import RANDOM, Harvest, Lift, lift_if_sure
 from scentline.models.page import Link, Verdict
 from scentline.models.records import (
     UNREADABLE,
@@ -190,6 +190,16 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     age: float | None = None  #: Mean seconds since that visit.
     revisits: Natural = 0  #: Revisits of matches, and their share of all requests.
     revisit_share: float = 0.0
+
+    @property
+    def by_chance(self) -> tuple[int, int]:
+        """Pages and hits of the explored pages."""
+        return self.policies.get(RANDOM, (0, 0))
+
+    @property
+    def lift_if_sure(self) -> Lift | None:
+        """The lift with its bounds; None while chance might find as much."""
+        return lift_if_sure(self.pages, self.hits, *self.by_chance)
 
     def with_freshness(self, parts: Collection[FreshnessPart]) -> "HarvestPoint":
         """Return a point with the freshness of the predicate's matches, where that is known."""

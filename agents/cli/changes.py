@@ -62,6 +62,8 @@ def changes(
     Only crawls that visit pages again tell it. A feed (RSS) holds the newest 200 changes; with --follow and
     --out it is written anew whenever there are others.
     """
+    from scentline.agents.operate.control import check_known
+
     if follow and (given.form == "rss") != (given.out is not None):
         raise CommandError("--follow prints lines, or writes a feed with --format rss --out FILE")
     settings = given.settings()
@@ -70,7 +72,8 @@ def changes(
     def asked(change: "Change") -> bool:
         return change.time >= begin and predicate in (None, change.predicate)
 
-    _check_known(settings, predicate)
+    if predicate is not None:
+        check_known(settings, predicate)
     found = (filter(asked, batch) for batch in _told(settings, follow))
     try:
         if given.form == "rss":
@@ -80,16 +83,6 @@ def changes(
             given.print_rows(chain.from_iterable(found), shape, follow=follow)
     except KeyboardInterrupt:
         return
-
-
-def _check_known(settings: "Settings", predicate: str | None) -> None:
-    from scentline.agents.operate.control import known_predicates
-
-    if predicate is None:
-        return
-    known = known_predicates(settings)
-    if known and predicate not in known:
-        raise CommandError(f"no predicate {predicate!r}; expected one of {', '.join(sorted(known))}")
 
 
 def _told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":

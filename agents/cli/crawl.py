@@ -81,7 +81,7 @@ def crawl(
     "scentline feed access.log.gz --json",
     "zcat logs/*.gz | scentline feed -",
     "scentline feed /var/log/squid/access.log --follow",
-    takes=("data", "broker"),
+    takes=("data", "broker", "json"),
 )
 def feed(
     given: Given,
@@ -103,7 +103,6 @@ def feed(
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for new lines, through rotation, until Ctrl-C.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Write the page views of logs to the topic `accesses`, and malformed lines to `dead-letters`.
 
@@ -113,12 +112,11 @@ def feed(
 
     settings = given.settings(**{"observe.format": form})
     counts, interrupted = feed_alone(of_site(settings, site, sources), sources, follow)
-    if as_json:
-        print_json({name: getattr(counts, name) for name in ("accepted", "filtered", "malformed")})
-    else:
-        typer.echo(f"{counts.accepted} accepted, {counts.malformed} malformed")
-        for reason, number in sorted(counts.filtered.items()):
-            typer.echo(f"{number} filtered: {reason}")
+    given.report(
+        {name: getattr(counts, name) for name in ("accepted", "filtered", "malformed")},
+        f"{counts.accepted} accepted, {counts.malformed} malformed",
+        *(f"{number} filtered: {reason}" for reason, number in sorted(counts.filtered.items())),
+    )
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scentline.agents.cli.app import CommandError
-from scentline.agents.cli.options import AsJson, Given, command
+from scentline.agents.cli.options import Given, command
 from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     "scentline explain http://example.org/",
     "scentline explain http://example.org/ --json",
     "scentline explain http://example.org/ --broker kafka://localhost:9092 --set window.workers=localhost:9464",
-    takes=("data", "broker"),
+    takes=("data", "broker", "json"),
 )
 def explain(
     given: Given,
     url: Annotated[str, typer.Argument(metavar="URL", help="URL to explain.")],
     features: Annotated[int, typer.Option(min=0, help="Features to show for each predicate.")] = 12,
-    as_json: AsJson = False,
 ) -> None:
     """Print a URL's state, why it was or was not fetched, and the parts of its priority.
 
@@ -47,7 +46,7 @@ def explain(
         found, settings = reading.explained(known_as), reading.settings
     if found is None:
         raise CommandError(f"{url}: the crawl in {settings.data} does not know this URL")
-    if as_json:
+    if given.form == "json":
         _print_as_json(found, features)
         return
     for line in describe(found, settings.frontier.threshold):
@@ -157,8 +156,8 @@ def _as_objects(value: Any) -> Any:
     return {key: _as_objects(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
-@command("audit", "scentline audit --data scentline-data --json")
-def audit(given: Given, as_json: AsJson = False) -> None:
+@command("audit", "scentline audit --data scentline-data --json", takes=("data", "json"))
+def audit(given: Given) -> None:
     """Recount every statistic from the outcomes and accesses, and compare it with the state; only reads.
 
     Exits with status 1 if anything differs, or where messages wait that the state does not have yet: in a crawl
@@ -189,12 +188,10 @@ def audit(given: Given, as_json: AsJson = False) -> None:
             "its end first",
             err=True,
         )
-    if as_json:
-        print_json(report.as_dict())
-    elif not report.behind:
-        typer.echo(
-            f"{report.judged} pages judged, {report.judged_twice} counted twice, {report.lost} lost; "
-            f"{report.rows} rows compared, {report.differences} differ"
-        )
+    compared = (
+        f"{report.judged} pages judged, {report.judged_twice} counted twice, {report.lost} lost; "
+        f"{report.rows} rows compared, {report.differences} differ"
+    )
+    given.report(report.as_dict(), *([] if report.behind else [compared]))
     if not report.clean:
         raise typer.Exit(1)

@@ -17,7 +17,6 @@ from scentline.agents.cli.output import Shape, lasting, opened, print_table
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from scentline.models.harvest import Lift
     from scentline.models.published import HarvestPoint, Outcome
     from scentline.models.records import DeadLetter
     from scentline.streams.settings import Settings
@@ -92,7 +91,7 @@ def harvest(
         "predicate", "pages", "hits", "harvest rate", "lately", "lift (95 %)", "requests", "a request",
         "current", "age", "revisits",
     )  # fmt: skip
-    shape = Shape(columns, _cells_of_point, _FIELDS_OF_POINT, _fields_of_point, _values_of_point)
+    shape = Shape(columns, _cells_of_point, _NAMES_OF_POINT, _fields_of_point)
     try:
         given.print_rows(points, shape, follow=follow)
     except KeyboardInterrupt:
@@ -107,29 +106,19 @@ def _points(settings: "Settings", follow: bool) -> "Iterator[HarvestPoint]":
         yield from records(chain.from_iterable(partitions), read_point)
 
 
-_FIELDS_OF_POINT = (
+#: The columns of CSV. In JSON a point has all its fields.
+_NAMES_OF_POINT = (
     "time", "predicate", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift", "lift_least",
     "lift_most", "requests", "hits_per_request", "matches", "freshness", "age", "revisits", "revisit_share",
 )  # fmt: skip
 
 
-def _lift(point: "HarvestPoint") -> "Lift | None":
-    from scentline.models.harvest import RANDOM, lift_if_sure
-
-    return lift_if_sure(point.pages, point.hits, *point.policies.get(RANDOM, (0, 0)))
-
-
 def _fields_of_point(point: "HarvestPoint") -> dict[str, object]:
     import msgspec
 
-    fields: dict[str, object] = msgspec.to_builtins(point)
-    return fields | {"lift": _lift(point)}
-
-
-def _values_of_point(point: "HarvestPoint") -> list[object]:
-    lift = _lift(point)
-    named = {"lift": lift and lift.lift, "lift_least": lift and lift.least, "lift_most": lift and lift.most}
-    return [named[name] if name in named else getattr(point, name) for name in _FIELDS_OF_POINT]
+    lift = point.lift_if_sure
+    bounds = {"lift": lift and lift.lift, "lift_least": lift and lift.least, "lift_most": lift and lift.most}
+    return {**msgspec.to_builtins(point), **bounds}
 
 
 def _cells_of_point(point: "HarvestPoint") -> tuple[str, ...]:
@@ -139,7 +128,7 @@ def _cells_of_point(point: "HarvestPoint") -> tuple[str, ...]:
         str(point.hits),
         f"{point.harvest_rate:.3f}",
         f"{point.rate_by_pages:.3f}",
-        str(_lift(point) or "-"),
+        str(point.lift_if_sure or "-"),
         str(point.requests),
         f"{point.hits_per_request:.3f}",
         "-" if point.freshness is None else f"{point.freshness:.0%} of {point.matches}",
@@ -181,15 +170,13 @@ def matches(
 
 
 def _matches(settings: "Settings", name: str) -> "list[Outcome]":
-    from scentline.agents.operate.control import known_predicates
+    from scentline.agents.operate.control import check_known
     from scentline.agents.operate.record import current_pages, kept_entries, outcomes_of
     from scentline.models.published import read_outcome
     from scentline.streams.topics import OUTCOMES
 
     pages = current_pages(outcomes_of(kept_entries(settings, OUTCOMES.name), read_outcome)).values()
-    known = set(known_predicates(settings)).union(*(page.verdict for page in pages))
-    if known and name not in known:
-        raise CommandError(f"no predicate {name!r}; expected one of {', '.join(sorted(known))}")
+    check_known(settings, name, *(page.verdict for page in pages))
     return sorted((page for page in pages if page.verdict.get(name)), key=lambda page: page.time)
 
 
@@ -293,20 +280,10 @@ def dead_letters(given: Given, since: Since = None) -> None:
 
 def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":
     """Yield the letters, oldest first, without the repetitions that a restart leaves."""
-    from scentline.models.records import DeadLetter, Decoder, RecordError
-    from scentline.streams.topics import DEAD_LETTERS
+    from scentline.agents.operate.record import read_letter
 
-    decode = Decoder[DeadLetter](DeadLetter)
     seen: set[tuple[str, int, int, str]] = set()
-    for entry in entries:
-        value = entry.value or b""
-        try:
-            letter = decode(value)
-        except RecordError as error:
-            letter = DeadLetter(
-                topic=DEAD_LETTERS.name, partition=0, offset=entry.offset, reason=str(error), value=value,
-                time=entry.timestamp,
-            )  # fmt: skip
+    for letter in map(read_letter, entries):
         place = (letter.topic, letter.partition, letter.offset, letter.reason)
         if place not in seen:
             seen.add(place)

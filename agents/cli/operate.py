@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scentline.agents.cli.options import AsJson, Given, command, command_group
+from scentline.agents.cli.options import Given, command, command_group
 from scentline.agents.cli.output import Shape, print_json, print_table
 
 if TYPE_CHECKING:
-    from scentline.agents.operate.forget_kafka import ForgottenOnKafka
     from scentline.agents.operate.topics import Lag
     from scentline.streams.settings import Settings
 
@@ -176,13 +175,16 @@ command_group("config", "Show the settings.")
 
 
 @command(
-    "config show", "scentline config show", "scentline config show --set frontier.budget=100 --json", takes=()
+    "config show",
+    "scentline config show",
+    "scentline config show --set frontier.budget=100 --json",
+    takes=("json",),
 )
-def show(given: Given, as_json: AsJson = False) -> None:
+def show(given: Given) -> None:
     """Print each setting's value and where it came from: default, file, environment or command line."""
     loaded = given.loaded()
     values = loaded.values()
-    if as_json:
+    if given.form == "json":
         print_json({key: {"value": value, "origin": loaded.origins[key]} for key, value in values.items()})
         return
     print_table(
@@ -203,12 +205,12 @@ StateFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of the lea
     "state export",
     "scentline state export science.state --data scentline-data",
     "scentline state export science.state --no-users --json",
+    takes=("data", "json"),
 )
 def export(
     given: Given,
     file: StateFile,
     users: Annotated[bool, typer.Option("--users/--no-users", help="Include the users' pseudonyms.")] = True,
-    as_json: AsJson = False,
 ) -> None:
     """Write what a crawl has learned to a file, or replace one; a crawl may be running.
 
@@ -218,21 +220,19 @@ def export(
     """
     from scentline.agents.operate.reuse import export as run
 
-    settings = given.settings()
-    done = run(settings, file, users)
-    if as_json:
-        print_json(
-            {"predicates": done.features, "requests": done.requests, "users": done.users, "bytes": done.size}
-        )
-        return
-    _tell_features(done.features, done.requests)
-    typer.echo(f"{done.users:,} users; {done.size:,} bytes in {file}")
+    done = run(given.settings(), file, users)
+    given.report(
+        {"predicates": done.features, "requests": done.requests, "users": done.users, "bytes": done.size},
+        *_features(done.features, done.requests),
+        f"{done.users:,} users; {done.size:,} bytes in {file}",
+    )
 
 
 @command(
     "state import",
     "scentline state import learned.state --data new-data",
     "scentline state import learned.state --data new-data --weight 1 --json",
+    takes=("data", "json"),
 )
 def import_(
     given: Given,
@@ -240,7 +240,6 @@ def import_(
     weight: Annotated[
         float, typer.Option(min=0.001, max=1, help="Factor for the file's counts: evidence fades.")
     ] = 0.25,
-    as_json: AsJson = False,
 ) -> None:
     """Give a data directory what another crawl has learned; no crawl may be running there.
 
@@ -252,20 +251,19 @@ def import_(
     done = import_state(settings, file, weight)
     for remark in done.remarks:
         typer.echo(remark, err=True)
-    if as_json:
-        print_json({"predicates": done.features, "requests": done.requests, "repeated": done.repeated})
-        return
-    if done.repeated:
-        typer.echo(f"{settings.data} already has this file: nothing was changed")
-        return
-    _tell_features(done.features, done.requests, f" at weight {weight:g}")
+    given.report(
+        {"predicates": done.features, "requests": done.requests, "repeated": done.repeated},
+        *(
+            [f"{settings.data} already has this file: nothing was changed"]
+            if done.repeated
+            else _features(done.features, done.requests, f" at weight {weight:g}")
+        ),
+    )
 
 
-def _tell_features(features: Mapping[str, int], requests: int, how: str = "") -> None:
-    for name, number in features.items():
-        typer.echo(f"{name}: {number:,} features{how}")
-    if requests:
-        typer.echo(f"of requests: {requests:,} features{how}")
+def _features(features: Mapping[str, int], requests: int, how: str = "") -> list[str]:
+    counts = [*features.items(), *([("of requests", requests)] if requests else [])]
+    return [f"{name}: {number:,} features{how}" for name, number in counts]
 
 
 # users
@@ -278,7 +276,7 @@ _NOTHING = "nothing was found; check that the key is the one that the log was fe
     "scentline forget-user 192.0.2.7 --data scentline-data",
     "scentline forget-user --pseudonym 25b8e0716cbcc8a0 --json",
     "scentline forget-user 192.0.2.7 --broker kafka://localhost:9092",
-    takes=("data", "broker"),
+    takes=("data", "broker", "json"),
 )
 def forget(
     given: Given,
@@ -286,7 +284,6 @@ def forget(
     pseudonym: Annotated[
         bool, typer.Option("--pseudonym", help="USER is a pseudonym, as in the topics.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Replace a user's pseudonym by a random one in all tables and topics; no crawl may run.
 
@@ -301,53 +298,39 @@ def forget(
 
     settings = given.settings()
     if settings.on_kafka:
-        _on_kafka(settings, user, is_name=not pseudonym, as_json=as_json)
+        _on_kafka(given, settings, user, is_name=not pseudonym)
         return
     done = forget_user(settings, user, is_name=not pseudonym)
-    if as_json:
-        print_json({"entries": done.entries, "lines": done.lines})
-    elif done.entries or done.lines:
-        typer.echo(f"forgotten: {done.entries} entries of topics and tables, {done.lines} raw lines")
-    else:
-        typer.echo(_NOTHING)
+    counts = f"forgotten: {done.entries} entries of topics and tables, {done.lines} raw lines"
+    given.report(
+        {"entries": done.entries, "lines": done.lines}, counts if done.entries or done.lines else _NOTHING
+    )
 
 
-def _on_kafka(settings: "Settings", user: str, is_name: bool, as_json: bool) -> None:
+def _on_kafka(given: Given, settings: "Settings", user: str, is_name: bool) -> None:
     from scentline.agents.operate.forget_kafka import forget_user_on_kafka
 
     done = forget_user_on_kafka(settings, user, is_name, lambda what: typer.echo(what, err=True))
-    if as_json:
-        print_json(
-            {
-                "entries": done.entries, "deleted": done.deleted.messages, "unread": done.deleted.unread,
-                "replaced_by": _day(done.replaced_at), "keys_gone_by": _day(done.deleted_at),
-                "left_until": {topic: _day(at) for topic, at in done.left.items()},
-            }
-        )  # fmt: skip
-    else:
-        _tell_forgotten(done)
-
-
-def _tell_forgotten(done: "ForgottenOnKafka") -> None:
-    if done.entries:
-        typer.echo(
-            f"forgotten: {done.entries} rows of tables and values of topics have a new pseudonym; "
-            f"compaction removes the old ones by {_day(done.replaced_at)}, the last of their keys by "
-            f"{_day(done.deleted_at)}"
-        )
-    else:
-        typer.echo(_NOTHING)
-    for topic, messages in done.deleted.messages.items():
-        typer.echo(f"deleted: {messages} messages of {topic}, of all users")
-    for topic, at in done.left.items():
-        typer.echo(
-            f"left to its retention: {topic}, whose last message with the old pseudonym is gone by {_day(at)}"
-        )
-    if done.deleted.unread:
-        typer.echo(
-            f"not read yet: {done.deleted.unread} raw lines of proxy-log; those of the user will count as a "
-            "new user's"
-        )
+    replaced, gone = _day(done.replaced_at), _day(done.deleted_at)
+    left = {topic: _day(at) for topic, at in done.left.items()}
+    counts = (
+        f"forgotten: {done.entries} rows of tables and values of topics have a new pseudonym; "
+        f"compaction removes the old ones by {replaced}, the last of their keys by {gone}"
+    )
+    unread = done.deleted.unread
+    given.report(
+        {
+            "entries": done.entries, "deleted": done.deleted.messages, "unread": unread,
+            "replaced_by": replaced, "keys_gone_by": gone, "left_until": left,
+        },
+        counts if done.entries else _NOTHING,
+        *(f"deleted: {messages} messages of {topic}, of all users"
+          for topic, messages in done.deleted.messages.items()),
+        *(f"left to its retention: {topic}, whose last message with the old pseudonym is gone by {day}"
+          for topic, day in left.items()),
+        *([f"not read yet: {unread} raw lines of proxy-log; those of the user will count as a new user's"]
+          if unread else []),
+    )  # fmt: skip
 
 
 def _day(at: float) -> str:

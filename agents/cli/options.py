@@ -14,7 +14,7 @@ import typer
 
 from scentline.agents.cli import panel
 from scentline.agents.cli.app import CommandError, app, examples
-from scentline.agents.cli.output import UNITS, Shape, print_rows
+from scentline.agents.cli.output import UNITS, Shape, print_json, print_rows
 
 if TYPE_CHECKING:
     from scentline.agents.operate.requests import Request
@@ -209,9 +209,10 @@ _SETTINGS: Mapping[str, Mapping[str, tuple[str, object]]] = {
     "data": {"data": ("data", DataDirectory)},
     "broker": {"broker": ("broker", BrokerAddress)},
 }
-#: How rows are printed, by name in `takes`: the form that --json means, and the options --json and --format.
-#: Rows that may be many, or have no end, are lines; records in force are one array.
+#: How results are printed, by name in `takes`: the form that --json means, and the options --json and --format.
+#: A report is one object. Rows that may be many, or have no end, are lines; records in force are one array.
 _ROWS: Mapping[str, tuple[str, object, object]] = {
+    "json": ("json", AsJson, None),
     "lines": ("jsonl", _LINES, _FORM),
     "array": ("json", _ARRAY, _FORM),
     "rss": ("jsonl", _LINES, _FORM_OR_RSS),
@@ -227,7 +228,7 @@ class Given:
     assignments: list[str] | None
     #: The settings among the options, by dotted key; None where an option was not given.
     options: Mapping[str, object]
-    #: How rows are printed, and into which file.
+    #: How results are printed, and into which file.
     form: str = "table"
     out: Path | None = None
 
@@ -256,6 +257,14 @@ class Given:
         not_yet = "requested: the crawl has not applied it yet"
         typer.echo("; ".join(each for each in said if each) if all(said) else not_yet)
 
+    def report(self, found: Mapping[str, object], *lines: str) -> None:
+        """Print what was done: with --json one object, else lines."""
+        if self.form == "json":
+            print_json(found)
+        else:
+            for line in lines:
+                typer.echo(line)
+
     def print_rows(self, rows: Iterable[T], shape: Shape[T], *, follow: bool = False) -> None:
         """Print rows in the form, and to the file, that the options name."""
         print_rows(rows, shape, self.form, self.out, follow=follow)
@@ -275,7 +284,7 @@ def command(name: str, *lines: str, takes: Sequence[str] = ("data",)) -> Callabl
     """Register a command by its full name, with the examples of its help.
 
     A command whose first parameter is `Given` has --config, --set and the options that it ``takes``: "data" and
-    "broker", "crawl" (those of a crawl that are settings), and one of `_ROWS` for how rows are printed.
+    "broker", "crawl" (those of a crawl that are settings), and one of `_ROWS` for how results are printed.
     """
     *above, own = name.split()
     group = _GROUPS[above[0]] if above else app
@@ -301,14 +310,15 @@ def _with_shared(run: Command, takes: Sequence[str]) -> Command:
         options |= given_predicates(options.pop("predicates", None) or ())
         form, out = "table", None
         if rows is not None:
-            form, out = values.pop("form"), values.pop("out")
+            form, out = values.pop("form", form), values.pop("out", out)
             form = rows[0] if values.pop("as_json") else form
         run(Given(values.pop("config"), values.pop("assignments"), options, form, out), **values)
 
     _, *own = signature(run, eval_str=True).parameters.values()
     added: dict[str, tuple[object, object]] = {name: (None, each) for name, (_, each) in settings.items()}
     if rows is not None:
-        added |= {"form": ("table", rows[2]), "as_json": (False, rows[1]), "out": (None, _OUT)}
+        added |= {"as_json": (False, rows[1])}
+        added |= {} if rows[2] is None else {"form": ("table", rows[2]), "out": (None, _OUT)}
     added |= {"config": (None, ConfigFile), "assignments": (None, Assignments)}
     parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own] + [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

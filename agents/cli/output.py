@@ -104,8 +104,6 @@ class Shape(Generic[T]):
     cells: Callable[[T], Sequence[str]]
     names: Sequence[str] = ()
     fields: Callable[[T], Mapping[str, object]] | None = None
-    #: The cells of CSV by ``names``, where they differ from the fields.
-    values: Callable[[T], Iterable[object]] | None = None
 
     def head(self, form: str) -> list[str]:
         """Return the lines before the first row."""
@@ -124,7 +122,8 @@ class Shape(Generic[T]):
         if form == "jsonl":
             return json_line(self.named(row))
         if form == "csv":
-            return csv_line(self.named(row).values() if self.values is None else self.values(row))
+            named = self.named(row)
+            return csv_line(named[name] for name in self.names or self.columns)
         return "\t".join(map(printable, self.cells(row)))
 
 

@@ -38,7 +38,7 @@ from scentline.models.frontier.rows import (
 )
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import FailedRequests, JudgedPage, lessons, recount
-from scentline.models.page import FAILED
+from scentline.models.page import FAILED, Verdict
 from scentline.models.papers.depth import FAR, Place
 from scentline.models.papers.ways import Ways
 from scentline.models.policy.estimates import WAYS
@@ -81,6 +81,11 @@ class AuditReport:
         if found != expected:
             self.differences += 1
             self._note(f"{what}: the state has {found}, the recount {expected}")
+
+    def compare_all(self, what: str, found: Mapping[str, object], expected: Mapping[str, object]) -> None:
+        """Compare rows by name; in either what is missing is None."""
+        for name in found.keys() | expected.keys():
+            self.compare(f"{what} {name}", found.get(name), expected.get(name))
 
     def lose(self, what: str) -> None:
         """Count something that the state lacks."""
@@ -283,17 +288,13 @@ def _at_most(state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, in
 def _check_harvest(report: AuditReport, judged: Iterable[Counted], parts: dict[int, TablePartition]) -> None:
     expected: dict[str, list[int]] = {}
     for outcome in judged:
-        for name, hit in outcome.verdict.items():
-            cell = expected.setdefault(name, [0, 0])
-            cell[0] += 1
-            cell[1] += hit
+        _count(expected, outcome.verdict)
     found: dict[str, list[int]] = {}
     for key, row in rows(parts, PREDICATE_PREFIX, HarvestRow):
         cell = found.setdefault(key.decode(), [0, 0])
         cell[0] += row.state.pages
         cell[1] += row.state.hits
-    for name in found.keys() | expected.keys():
-        report.compare(f"harvest of {name}", found.get(name), expected.get(name))
+    report.compare_all("harvest of", found, expected)
 
 
 def _check_users(report: AuditReport, expected: dict[str, UserRow], parts: dict[int, TablePartition]) -> None:
@@ -337,15 +338,12 @@ def _check_hosts(
 
 
 def _check_ways(report: AuditReport, expected: dict[str, Ways], parts: dict[int, TablePartition]) -> None:
-    found = {row.url: row.ways for _, row in rows(parts, WAYS_PREFIX, AccessRow)}
-    for url in found.keys() | expected.keys():
-        report.compare(f"ways to {url}", _figures(found.get(url)), _figures(expected.get(url)))
+    found = {row.url: _figures(row.ways) for _, row in rows(parts, WAYS_PREFIX, AccessRow) if row.ways}
+    report.compare_all("ways to", found, {url: _figures(each) for url, each in expected.items()})
 
 
-def _figures(found: Ways | None) -> object:
+def _figures(found: Ways) -> object:
     """Return a page's ways in a form to compare, which names no user."""
-    if found is None:
-        return None
     users = {
         source: (len(users), crc32("".join(sorted(users)).encode())) for source, users in found.users.items()
     }
@@ -365,9 +363,13 @@ def _in_links(judged: Iterable[Outcome]) -> dict[str, dict[str, list[int]]]:
     links: dict[str, dict[str, list[int]]] = {}
     for outcome in judged:
         for target in {link.url for link in outcome.links} - {outcome.url}:
-            cells = links.setdefault(target, {})
-            for name, satisfied in outcome.verdict.items():
-                cell = cells.setdefault(name, [0, 0])
-                cell[0] += 1
-                cell[1] += satisfied
+            _count(links.setdefault(target, {}), outcome.verdict)
     return links
+
+
+def _count(cells: dict[str, list[int]], verdict: Verdict) -> None:
+    """Add a verdict to the pages and hits of its predicates."""
+    for name, hit in verdict.items():
+        cell = cells.setdefault(name, [0, 0])
+        cell[0] += 1
+        cell[1] += hit

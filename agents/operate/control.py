@@ -67,6 +67,13 @@ def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
     return definitions_of(kept_entries(settings, CONTROL.name))
 
 
+def check_known(settings: Settings, name: str, *more: Iterable[str]) -> None:
+    """Raise `RefusedError` where a crawl has predicates, ``more`` among them, and none of this name."""
+    known = set(known_predicates(settings)).union(*more)
+    if known and name not in known:
+        raise RefusedError(f"no predicate {name!r}; expected one of {', '.join(sorted(known))}")
+
+
 def known_steering(settings: Settings) -> Steered:
     """Return how the crawl is steered; raises `JournalMissingError`."""
     return Steered(kept_entries(settings, CONTROL.name))

@@ -32,11 +32,11 @@ from scentline.models.published import (
     Told,
     read_outcome,
 )
-from scentline.models.records import Decoder, JsonDecoder, Pack, RecordError, Weighting
+from scentline.models.records import DeadLetter, Decoder, JsonDecoder, Pack, RecordError, Weighting
 from scentline.models.trace import Visit, insert
 from scentline.streams.inbox import Codec
 from scentline.streams.settings import Settings
-from scentline.streams.topics import ACCESSES, CONTROL, OUTCOMES
+from scentline.streams.topics import ACCESSES, CONTROL, DEAD_LETTERS, OUTCOMES
 from scentline.streams.transport.database import Entry, TableMissingError, TablePartition
 from scentline.streams.transport.journal import Journal
 
@@ -48,7 +48,20 @@ T = TypeVar("T")
 read_point = JsonDecoder[HarvestPoint](HarvestPoint, POINT_VERSION)
 read_change = JsonDecoder[Change](Change)
 read_standing = JsonDecoder[Standing](Standing)
+_letter = Decoder[DeadLetter](DeadLetter)
 _frontier_row = Codec[FrontierRow](FrontierRow).decode
+
+
+def read_letter(entry: Entry) -> DeadLetter:
+    """Return a dead letter; for one that can't be read, one about itself."""
+    value = entry.value or b""
+    try:
+        return _letter(value)
+    except RecordError as error:
+        return DeadLetter(
+            topic=DEAD_LETTERS.name, partition=0, offset=entry.offset, reason=str(error), value=value,
+            time=entry.timestamp, why="unreadable",
+        )  # fmt: skip
 
 
 def totals(journal: Journal) -> TotalsRow | None:

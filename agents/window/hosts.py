@@ -12,7 +12,7 @@ import zstandard
 
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.recent import MOST_LETTERS
-from scentline.models.frontier.answers import BOUNDS, Cause
+from scentline.models.frontier.answers import BOUNDS
 from scentline.models.frontier.depth import advised
 from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, host_key, robots_key
 from scentline.models.frontier.politeness import HostClocks, HostState
@@ -204,14 +204,14 @@ class _Rows:
         known = self.host(name)
         row = known or HostRow()
         counted = zip((*BOUNDS, None), row.waits.counts, strict=False)
-        causes = sorted(row.causes.items(), key=lambda each: (-each[1].count, each[0]))
+        causes = sorted(row.causes, key=lambda each: (-row.causes[each].count, each))
         return {
             **self.row(name),
             "known": known is not None,
             "again": row.again,
             "moved": row.moved,
             "server": row.state.server,
-            "causes": [self._cause(name, *each) for each in causes],
+            "causes": [self.cause(name, each) for each in causes],
             "times": [{"within": bound, "answers": count} for bound, count in counted if count],
             "robots_txt": [_robots(told) | _text(told) for told in self._told(name)],
             "depth": self._depth(name),
@@ -238,10 +238,9 @@ class _Rows:
         """Return a cause of a host with an example, None if the host does not have it."""
         row = self.host(name)
         known = None if row is None else row.causes.get(cause)
-        return None if known is None else self._cause(name, cause, known)
-
-    def _cause(self, host: str, cause: str, known: Cause) -> dict[str, object]:
-        page = self._get(host, PAGE_PREFIX + known.page, PageRow)
+        if known is None:
+            return None
+        page = self._get(name, PAGE_PREFIX + known.page, PageRow)
         url, reason = ("", "") if page is None else (page.url, page.reason)
         return {"cause": cause, "fetches": known.count, "time": known.time, "url": url, "reason": reason}
 

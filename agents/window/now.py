@@ -9,7 +9,7 @@ import msgspec
 from scentline.agents.operate.record import totals
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.state import MOODS, Facts, queued, said
-from scentline.models.harvest import RANDOM, SURE, lift_if_sure, wilson
+from scentline.models.harvest import SURE, wilson
 from scentline.models.published import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
 
 Number = TypeVar("Number", int, float)
@@ -168,7 +168,7 @@ def _predicate(definition: PredicateDefinition, points: Sequence[HarvestPoint]) 
     if not points:
         return found | {"pages": 0}
     point = points[-1]
-    lift = lift_if_sure(point.pages, point.hits, *point.policies.get(RANDOM, (0, 0)))
+    lift = point.lift_if_sure
     return found | {
         "pages": point.pages,
         "hits": point.hits,
@@ -198,7 +198,7 @@ def _chance(point: HarvestPoint) -> dict[str, float] | None:
 
     Exploration takes each candidate alike, as, in the long run, a crawl by depth alone does.
     """
-    pages, hits = point.policies.get(RANDOM, (0, 0))
+    pages, hits = point.by_chance
     if pages < LEAST:
         return None
     low, high = wilson(hits / pages, pages, SURE)

@@ -9,11 +9,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from scentline.agents.operate.record import read_change, read_point, records
+from scentline.agents.operate.record import read_change, read_letter, read_point, records
 from scentline.agents.window.search import Search, runs
 from scentline.models.page import Verdict
 from scentline.models.published import Change, Counted, HarvestPoint, read_as
-from scentline.models.records import DeadLetter, Decoder, Finite, Natural, RecordError
+from scentline.models.records import Finite, Natural, RecordError
 from scentline.streams.logging import printable
 from scentline.streams.topics import CHANGES, DEAD_LETTERS, HARVEST, OUTCOMES
 from scentline.streams.transport.database import Entry
@@ -30,7 +30,6 @@ _BYTES = 2_000_000
 #: Characters kept of a title, searched of a URL, and kept of a reason.
 TITLE, URL, _REASON = 300, 500, 200
 _NUMBERS = re.compile(r"[0-9]+")
-_letter = Decoder[DeadLetter](DeadLetter)
 
 #: Most partitions of a topic: records are numbered by offset and partition.
 _PARTITIONS = 1 << 12
@@ -243,16 +242,11 @@ class RecentLetters(Recent[Letters]):
         return sorted(found, key=lambda each: (-each.letters, each))
 
     def _take(self, number: int, entry: Entry) -> None:
-        at = f"{number % _PARTITIONS}@{entry.offset}"
-        try:
-            letter = _letter(entry.value or b"")
-        except RecordError as error:
-            topic, why, reason, time = DEAD_LETTERS.name, "unreadable", str(error), entry.timestamp
-        else:
-            topic, why, reason, time = printable(letter.topic, _REASON), letter.why, letter.reason, letter.time
-            at = f"{letter.partition}@{letter.offset}"
-        each = Letters(topic, why, 1, time, f"{topic}/{at}", printable(reason, _REASON))
-        self.put((topic, each.place, each.reason), Place(time, number), each)
+        letter = read_letter(entry)
+        topic, reason = printable(letter.topic, _REASON), printable(letter.reason, _REASON)
+        place = f"{topic}/{letter.partition}@{letter.offset}"
+        each = Letters(topic, letter.why, 1, letter.time, place, reason)
+        self.put((topic, place, reason), Place(letter.time, number), each)
 
 
 # harvest curves
