@@ -32,7 +32,26 @@ class Lift(NamedTuple):
         return f"{self.lift:.1f} ({self.least:.1f} to {self.most:.1f})"
 
 
-class Harvest(msgspec.Struct, array_like=True):
+class AgainstChance:
+    """The pages and hits of a crawl, beside those of its explored pages."""
+
+    __slots__ = ()
+    pages: int
+    hits: int
+    policies: dict[str, tuple[int, int]]
+
+    @property
+    def by_chance(self) -> tuple[int, int]:
+        """Pages and hits of the explored pages."""
+        return self.policies.get(RANDOM, (0, 0))
+
+    @property
+    def lift_if_sure(self) -> Lift | None:
+        """The lift with its bounds; None while chance might find as much."""
+        return lift_if_sure(self.pages, self.hits, *self.by_chance)
+
+
+class Harvest(AgainstChance, msgspec.Struct, array_like=True):
     """Running totals and two sliding windows, compact and serialisable.
 
     One window holds the last ``window_pages`` verdicts in a ring of bits; the other spans ``window_seconds``
@@ -75,7 +94,7 @@ class Harvest(msgspec.Struct, array_like=True):
         self.hits += hit
         self.requests = max(self.requests, requests)
         name = RANDOM if explored else policy
-        self.policies[name] = _plus(self.policies.get(name), hit)
+        self.policies[name] = _sum(self.policies.get(name), 1, hit)
         self._add_to_parts(hit, math.floor(time / self._part_seconds))
 
     @property
@@ -104,28 +123,10 @@ class Harvest(msgspec.Struct, array_like=True):
         return sum(hits for _, hits in recent) / pages if pages else 0.0
 
     @property
-    def by_chance(self) -> tuple[int, int]:
-        """Pages and hits of the explored pages."""
-        return self.policies.get(RANDOM, (0, 0))
-
-    @property
-    def explored_rate(self) -> float | None:
-        """(hits + .5) / (pages + 1) of the explored pages; None before the first.
-
-        Smoothed so that a few explored pages without a hit don't make an infinite lift.
-        """
-        return explored_rate(*self.by_chance)
-
-    @property
     def lift(self) -> float | None:
         """The harvest rate over the `explored_rate`; None until a page was explored."""
-        explored = self.explored_rate
+        explored = explored_rate(*self.by_chance)
         return None if explored is None else self.rate / explored
-
-    @property
-    def lift_if_sure(self) -> "Lift | None":
-        """The `lift` with its bounds; None while chance might find as much."""
-        return lift_if_sure(self.pages, self.hits, *self.by_chance)
 
     @property
     def _part_seconds(self) -> float:
@@ -164,7 +165,7 @@ class Harvest(msgspec.Struct, array_like=True):
             self.latest = part
             self.parts = self._window(part)
         if part > self.latest - _PARTS:
-            self.parts[part] = _plus(self.parts.get(part), hit)
+            self.parts[part] = _sum(self.parts.get(part), 1, hit)
 
     def _window(self, last: int) -> dict[int, tuple[int, int]]:
         return {part: cell for part, cell in self.parts.items() if part > last - _PARTS}
@@ -256,12 +257,11 @@ def wilson(rate: float, count: int, deviations: float = 1.0) -> tuple[float, flo
 
 
 def explored_rate(pages: int, hits: int) -> float | None:
-    """Return the rate of explored pages, smoothed as in `Harvest.explored_rate`."""
+    """Return (hits + .5) / (pages + 1) of the explored pages; None before the first.
+
+    Smoothed so that a few explored pages without a hit don't make an infinite lift.
+    """
     return (hits + 0.5) / (pages + 1) if pages else None
-
-
-def _plus(cell: tuple[int, int] | None, hit: bool) -> tuple[int, int]:
-    return _sum(cell, 1, hit)
 
 
 def _sum(cell: tuple[int, int] | None, more_pages: int, more_hits: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from scentline.models.harvest import RANDOM, Harvest, Lift, lift_if_sure
+from scentline.models.harvest import AgainstChance, Harvest
 from scentline.models.page import Link, Verdict
 from scentline.models.records import (
     UNREADABLE,
@@ -164,7 +164,7 @@ def told_part(part: HarvestPart | FreshnessPart) -> tuple[bytes, bytes]:
 POINT_VERSION = 2  #: The schema version of points.
 
 
-class HarvestPoint(msgspec.Struct, kw_only=True):
+class HarvestPoint(AgainstChance, msgspec.Struct, kw_only=True):
     """One point of a predicate's harvest-rate stream; counts are totals of the whole crawl.
 
     ``matches``, ``freshness`` and ``age`` are null where no page is revisited.
@@ -190,16 +190,6 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     age: float | None = None  #: Mean seconds since that visit.
     revisits: Natural = 0  #: Revisits of matches, and their share of all requests.
     revisit_share: float = 0.0
-
-    @property
-    def by_chance(self) -> tuple[int, int]:
-        """Pages and hits of the explored pages."""
-        return self.policies.get(RANDOM, (0, 0))
-
-    @property
-    def lift_if_sure(self) -> Lift | None:
-        """The lift with its bounds; None while chance might find as much."""
-        return lift_if_sure(self.pages, self.hits, *self.by_chance)
 
     def with_freshness(self, parts: Collection[FreshnessPart]) -> "HarvestPoint":
         """Return a point with the freshness of the predicate's matches, where that is known."""

@@ -253,9 +253,7 @@ class Given:
         from scentline.agents.operate.control import submit
 
         settings = self.settings()
-        said = [submit(settings, request) for request in requests]
-        not_yet = "requested: the crawl has not applied it yet"
-        typer.echo("; ".join(each for each in said if each) if all(said) else not_yet)
+        typer.echo("; ".join(submit(settings, request) for request in requests))
 
     def report(self, found: Mapping[str, object], *lines: str) -> None:
         """Print what was done: with --json one object, else lines."""

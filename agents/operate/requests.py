@@ -1,25 +1,17 @@
 """Requests to a crawl: each becomes a record, and may be carried out twice.
 
 Fields that it leaves open, above all its time, are filled in when it is carried out: by the running crawl, or
-by the command itself. The embedded log has one writer, the crawl; so other processes put a request into its
-data directory, atomically, as a small file of the *spool*. The crawl carries requests out in order of time, and
-removes each when it is done. After a kill in between it carries the request out again.
+by the command itself.
 """
 
-import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from pathlib import Path
-from secrets import token_hex
 from types import MappingProxyType
 from typing import Annotated, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from scentline.agents.judge.predicates import check_judges
-from scentline.agents.stored import open_plain, write_stored
 from scentline.models.errors import ScentlineError
 from scentline.models.facts import Found
 from scentline.models.frontier.steered import Exclusions, Steered
@@ -34,7 +26,7 @@ from scentline.models.published import (
     Steering,
     control_key,
 )
-from scentline.models.records import UNREADABLE, VERSION, Pack, encode, partition_of
+from scentline.models.records import VERSION, Pack, encode, partition_of
 from scentline.models.settings import JudgeSettings
 from scentline.models.url import canonical, host
 from scentline.streams.inbox import Message
@@ -256,107 +248,3 @@ def seeding(urls: Iterable[str], partitions: int) -> list[Message]:
 
 def _pack(urls: Sequence[str]) -> Pack[Found]:
     return Pack(facts=[(0, index, Found(url, seed=True)) for index, url in enumerate(urls)])
-
-
-DIRECTORY = "requests"
-#: Most bytes of a request.
-MOST_BYTES = 4_000_000
-_REQUEST, _REFUSED, _DONE = ".json", ".refused", ".done"
-#: Suffixes of unfinished files, of this and of earlier versions.
-_UNFINISHED = (".partial", ".part")
-#: Seconds between two checks whether a request was carried out.
-LOOK_SECONDS = 0.05
-
-_decode: Callable[[bytes], Request] = msgspec.json.Decoder(Request).decode
-
-
-class UnreadableError(RefusedError):
-    """A file without a valid request; ``data`` is its beginning, if it could be opened."""
-
-    def __init__(self, reason: object, data: bytes = b"") -> None:
-        super().__init__(f"the request can't be read: {reason}")
-        self.data = data
-
-
-class Spool:
-    """The requests that wait in a data directory."""
-
-    def __init__(self, data: Path) -> None:
-        self._directory = data / DIRECTORY
-
-    def put(self, request: Request) -> str:
-        """Add a request; return its name. Raises `RefusedError` where it can't be written."""
-        found = f"{time.time_ns():020d}-{token_hex(4)}"
-        try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write(found, _REQUEST, msgspec.json.encode(request))
-        except OSError as error:
-            raise RefusedError(f"a request can't be put into {self._directory}: {error.strerror}") from error
-        return found
-
-    def names(self) -> list[str]:
-        """Return the names of the requests that wait, oldest first; only plain files count."""
-        return sorted(name.removesuffix(_REQUEST) for name in self._files() if name.endswith(_REQUEST))
-
-    def read(self, name: str) -> Request:
-        """Return a request; raises `UnreadableError` where the file holds none."""
-        path, data = self._directory / (name + _REQUEST), b""
-        try:
-            with open_plain(path, follow=False) as file:
-                data = file.read(MOST_BYTES + 1)
-            if len(data) <= MOST_BYTES:
-                return _decode(data)
-        except (OSError, *UNREADABLE) as error:
-            raise UnreadableError(error, data) from error
-        raise UnreadableError(f"it has more than {MOST_BYTES} bytes", data)
-
-    def done(self, name: str, said: str = "") -> None:
-        """Remove a request, and answer its sender with what holds now."""
-        if said:
-            self._write(name, _DONE, said.encode())
-        (self._directory / (name + _REQUEST)).unlink(missing_ok=True)
-
-    def refuse(self, name: str, reason: str) -> None:
-        """Remove a request, and answer its sender with the reason for the refusal."""
-        self._write(name, _REFUSED, reason.encode())
-        self.done(name)
-
-    def wait(self, name: str, seconds: float) -> str | None:
-        """Return the answer to a request, None if it was not carried out within ``seconds``.
-
-        Raises `RefusedError` if it was refused.
-        """
-        end = time.monotonic() + seconds
-        path = self._directory / (name + _REQUEST)
-        while path.exists():
-            if time.monotonic() > end:
-                return None
-            time.sleep(LOOK_SECONDS)
-        refused = self._said(name, _REFUSED)
-        if refused is not None:
-            raise RefusedError(refused)
-        return self._said(name, _DONE) or ""
-
-    def _said(self, name: str, suffix: str) -> str | None:
-        """Return the answer to a request, and remove it; None if there is none."""
-        path = self._directory / (name + suffix)
-        if not path.is_file():
-            return None
-        text = path.read_text(encoding="utf-8")
-        path.unlink()
-        return text
-
-    def tidy(self) -> None:
-        """Remove answers that were never read, and unfinished files."""
-        for name in list(self._files()):
-            if name.endswith((_REFUSED, _DONE, *_UNFINISHED)):
-                with suppress(OSError):
-                    (self._directory / name).unlink()
-
-    def _files(self) -> Iterator[str]:
-        """Yield the names of the plain files: a pipe or a directory is never a request."""
-        with suppress(OSError), os.scandir(self._directory) as entries:
-            yield from (entry.name for entry in entries if entry.is_file(follow_symlinks=False))
-
-    def _write(self, name: str, suffix: str, data: bytes) -> None:
-        write_stored(self._directory / (name + suffix), data)

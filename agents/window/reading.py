@@ -10,9 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from scentline.agents.operate.control import Running
 from scentline.agents.operate.explaining import Resting
 from scentline.agents.operate.record import definitions, entries
-from scentline.agents.owners import Owner, Running
+from scentline.agents.owners import Owner
 from scentline.agents.window.copies import Answer, CopyRequest, TextSearch, found_texts, read
 from scentline.agents.window.recent import Points, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search

@@ -227,7 +227,7 @@ class Window:
             return PlainTextResponse(f"That is no request: {reason_of(error)}\n", HTTPStatus.BAD_REQUEST)
         except ScentlineError as error:
             return _refused(error)
-        log.info("a request was made", request=type(steering).__name__, done=said is not None)
+        log.info("a request was carried out", request=type(steering).__name__)
         return Response(_encode({"said": said}), media_type="application/json")
 
 

@@ -15,9 +15,10 @@ from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.observe.agent import Feeder, read_positions
 from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
-from scentline.agents.operate.control import ControlService
+from scentline.agents.operate.control import Control
 from scentline.agents.operate.record import entries, records
 from scentline.agents.operate.requests import seeding
+from scentline.agents.owners import CarryOut
 from scentline.agents.signals import told_to_end
 from scentline.agents.worker.connect import WAIT_SECONDS, room_for, unabsorbed
 from scentline.agents.worker.status import Meter, Report, Status
@@ -45,16 +46,15 @@ class Engine(Worker):
         await super()._start()
         self._resources.push_async_callback(self.stop_feeding)
         if isinstance(self.bus, JournalBus):
-            self._control(self.bus)
+            for order in _unanswered_orders(self.bus):
+                self.frontier.expect(order)
         self.begin()
 
-    def _control(self, bus: JournalBus) -> None:
-        """Expect the answers of unanswered orders, and serve the requests of other processes."""
-        for order in _unanswered_orders(bus):
-            self.frontier.expect(order)
+    def _carry_out(self) -> CarryOut | None:
+        if not isinstance(self.bus, JournalBus):
+            return None
         runtime, steered = self.runtimes["frontier"], self.frontier.core.steered
-        service = ControlService(runtime, self.predicates, steered, bus.journal.sync, self._stand)
-        runtime.spawn(service.run())
+        return Control(runtime, self.predicates, steered, self.bus.journal.sync, self._stand).carry_out
 
     def _stand(self) -> dict[str, int]:
         totals, budget = self.frontier.core.totals(), self.frontier.core.budget

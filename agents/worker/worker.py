@@ -29,7 +29,7 @@ from scentline.agents.judge.question import Work
 from scentline.agents.learn import LearnAgent
 from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
-from scentline.agents.owners import answering
+from scentline.agents.owners import CarryOut, answering
 from scentline.agents.signals import told_to_end
 from scentline.agents.worker.connect import REJUDGED, Downstream, connect, room_for
 from scentline.agents.worker.directory import keep_settings, make_directory
@@ -148,8 +148,12 @@ class Worker:
             self._resources.callback(asyncio.create_task(watch(app, self.fail)).cancel)
         self._resources.push_async_callback(self._finish)
         if "frontier" in self.roles:
-            answers = answering(self.settings, self.frontier.answers, routes)
+            answers = answering(self.settings, self.frontier.answers, routes, self._carry_out())
             await self._resources.enter_async_context(answers)
+
+    def _carry_out(self) -> CarryOut | None:
+        """Return what carries out people's requests here: on Kafka they come by the log."""
+        return None
 
     def begin(self) -> None:
         """Start what runs beside the streams."""

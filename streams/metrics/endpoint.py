@@ -26,6 +26,7 @@ log = EventLog("metrics")
 MOST_REQUESTS = 8
 #: Scrapes among these, which take longer than health checks; further ones are refused.
 MOST_SCRAPES = 4
+MOST_BODY = 4_000_000  #: Most bytes of a body: a request with 10,000 seeds fits.
 ROOM_SECONDS = 1.0  #: Seconds that a request waits for the slot of one that was broken off.
 REQUEST_SECONDS = 15.0  #: Seconds that a request may take in all, from its first byte to the answer's last.
 
@@ -38,7 +39,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-#: Answers a request from its query and headers, in a thread.
+#: Answers a request from its query, or the body of a POST, and its headers, in a thread.
 Route: TypeAlias = Callable[[str, Message], Answer]
 
 
@@ -154,14 +155,23 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a GET."""
-        self.server.note(self.connection, asked=True)
         path, _, query = self.path.partition("?")
+        self._answer(path, query)
+
+    def do_POST(self) -> None:
+        """Answer a POST, whose body is what is asked; one that is too long is not read."""
+        length = self.headers.get("Content-Length", "")
+        if length.isascii() and length.isdigit() and int(length) <= MOST_BODY:
+            self._answer(f"POST {self.path}", self.rfile.read(int(length)).decode(errors="replace"))
+
+    def _answer(self, path: str, asked: str) -> None:
+        self.server.note(self.connection, asked=True)
         route = self._routes.get(path)
         if route is None:
             answer = said(HTTPStatus.NOT_FOUND, f"expected one of: {', '.join(self._routes)}")
         else:
             try:
-                answer = route(query, self.headers)
+                answer = route(asked, self.headers)
             except Exception as error:
                 log.error("answering", path=path, cause=error)
                 answer = said(HTTPStatus.INTERNAL_SERVER_ERROR, f"answering {path}: {type(error).__name__}")

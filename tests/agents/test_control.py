@@ -1,41 +1,42 @@
 """Requests to a crawl: they wait in order, are carried out once or refused, and do no harm when repeated."""
 
 import asyncio
-import os
 import re
-import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, closing
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rocksdict import Options
 
+from scentline.agents.frontier.answers import Answers
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.operate import requests
-from scentline.agents.operate.control import ControlService, known_predicates, submit
+from scentline.agents.operate.control import Control, Running, known_predicates, submit
 from scentline.agents.operate.requests import (
-    DIRECTORY,
-    MOST_BYTES,
     Known,
     Record,
     Redefinition,
     RefusedError,
     Seeds,
-    Spool,
     resolve,
 )
+from scentline.agents.owners import ADDRESS, REQUEST, Address, answering
+from scentline.agents.worker.directory import WINDOW
 from scentline.models import published
 from scentline.models.frontier.steered import Steered, read_steering
 from scentline.models.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
-from scentline.models.records import DeadLetter, Decoder, RecordError
-from scentline.streams.attempts import LETTER_BYTES
+from scentline.models.records import RecordError
+from scentline.streams.metrics.endpoint import MOST_BODY
 from scentline.streams.runtime import Broadcast, Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CONTROL, DEAD_LETTERS
+from scentline.streams.topics import CONTROL
 from scentline.streams.transport import database
 from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
@@ -154,8 +155,8 @@ def crawled(tmp_path: Path) -> Settings:
 
 
 def test_requests_are_carried_out_in_their_order_and_a_second_time_without_harm(crawled: Settings) -> None:
-    Spool(crawled.data).put(TEA)
-    submit(crawled, Redefinition("tea", share=7.0))
+    submit(crawled, TEA)
+    assert submit(crawled, Redefinition("tea", share=7.0)) == "tea is active, with the share 7"
     assert known_predicates(crawled) == {"tea": PredicateDefinition(name="tea", expression='"tea"', share=7.0)}
     # That kept pages are of concern is part of the definition, and stays so.
     for request in (msgspec.structs.replace(TEA, kept=True), TEA, Redefinition("tea", share=3.0)):
@@ -167,21 +168,6 @@ def test_requests_are_carried_out_in_their_order_and_a_second_time_without_harm(
     with pytest.raises(RefusedError, match="there is no predicate ski here"):
         submit(crawled, Redefinition("ski", share=2.0))
     assert known_predicates(crawled) == once
-    assert {path.suffix for path in (crawled.data / DIRECTORY).iterdir()} <= {".done"}
-
-
-def test_a_request_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
-    name = spool.put(TEA)
-    (tmp_path / DIRECTORY / "1.json.part").write_bytes(b"half of")
-    assert spool.names() == [name]
-    assert spool.wait(name, 0.1) is None
-    spool.tidy()
-    assert [path.name for path in (tmp_path / DIRECTORY).iterdir()] == [f"{name}.json"]
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / DIRECTORY).write_text("a file")
-    with pytest.raises(RefusedError, match=r"can't be put into .*requests: "):
-        Spool(tmp_path / "other").put(TEA)
 
 
 @pytest.fixture
@@ -199,104 +185,99 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
         yield opened
 
 
-def looked(runtime: Runtime, looks: int = 1) -> Predicates:
-    """Have a crawl's control look at the spool; return the predicates as the other agents hear of them."""
+@asynccontextmanager
+async def a_control(runtime: Runtime) -> AsyncIterator[tuple[Control, Predicates]]:
+    """Give a crawl's control, and the predicates as its other agents hear of them."""
     found = Predicates()
-    journal = journal_of(runtime)
 
     def hear(key: bytes | None, value: bytes | None) -> None:
         if published.defines(key):
             found.hear(value)
 
-    async def look() -> None:
-        broadcast = Broadcast(runtime.bus, CONTROL.name, hear, runtime.fail)
-        await broadcast.start()
-        service = ControlService(runtime, found, Steered(), journal.sync, dict)
-        for _ in range(looks):
-            await service.look()
-        await broadcast.stop()
-
-    asyncio.run(look())
-    return found
+    broadcast = Broadcast(runtime.bus, CONTROL.name, hear, runtime.fail)
+    await broadcast.start()
+    yield Control(runtime, found, Steered(), journal_of(runtime).sync, dict), found
+    await broadcast.stop()
 
 
-def test_a_crawl_carries_out_what_waits_in_its_order(runtime: Runtime) -> None:
-    spool = Spool(runtime.settings.data)
-    for request in (TEA, Redefinition("tea", share=3.0), Redefinition("tea", state="paused")):
-        spool.put(request)
-    unjudged = spool.put(Redefinition("sport", 'category("Sport")'))
-    found = looked(runtime)
-    with pytest.raises(RefusedError, match="needs a judge of categories"):
-        spool.wait(unjudged, 1)
-    assert found.definitions["tea"] == PredicateDefinition(
-        name="tea", expression='"tea"', share=3.0, state="paused"
-    )
-    assert list(found.active) == ["tea"]
-    assert spool.names() == []
-    spool.put(Redefinition("tea", state="removed"))
-    removed = looked(runtime)
-    assert (removed.active, removed.definitions["tea"].state) == ({}, "removed")
+def in_control(runtime: Runtime, run: Callable[[Control, Predicates], Awaitable[None]]) -> None:
+    async def entered() -> None:
+        async with a_control(runtime) as (control, found):
+            await run(control, found)
+
+    asyncio.run(entered())
 
 
-def test_a_request_is_removed_when_the_disk_has_what_came_of_it(synced: Options, runtime: Runtime) -> None:
-    spool, directory = Spool(runtime.settings.data), str(runtime.settings.data / DIRECTORY)
-    removals: list[int] = []
+def test_a_crawl_carries_out_requests_in_their_order(runtime: Runtime) -> None:
+    async def run(control: Control, found: Predicates) -> None:
+        wanted = TEA, Redefinition("tea", share=3.0), Redefinition("tea", state="paused")
+        said = await asyncio.gather(*(control.carry_out(msgspec.json.encode(each)) for each in wanted))
+        assert said[-1] == "tea is paused"
+        assert found.definitions["tea"] == PredicateDefinition(
+            name="tea", expression='"tea"', share=3.0, state="paused"
+        )
+        assert list(found.active) == ["tea"]
+        with pytest.raises(RefusedError, match="needs a judge of categories"):
+            await control.carry_out(msgspec.json.encode(Redefinition("sport", 'category("Sport")')))
+        await control.carry_out(msgspec.json.encode(Redefinition("tea", state="removed")))
+        assert (found.active, found.definitions["tea"].state) == ({}, "removed")
 
-    def seen(event: str, arguments: tuple[Any, ...]) -> None:
-        path = str(arguments[0]) if event == "os.remove" else ""
-        if path.startswith(directory) and path.endswith(".json"):
+    in_control(runtime, run)
+
+
+def test_a_request_is_answered_when_the_disk_has_what_came_of_it(synced: Options, runtime: Runtime) -> None:
+    async def run(control: Control, _: Predicates) -> None:
+        for number, request in enumerate((TEA, Redefinition("tea", share=3.0)), 1):
+            await control.carry_out(msgspec.json.encode(request))
             found = re.search(r"rocksdb.wal.synced COUNT : (\d+)", synced.get_statistics() or "")
             assert found is not None
-            removals.append(int(found[1]))
+            assert int(found[1]) == number
 
-    for request in (TEA, Redefinition("tea", share=3.0)):
-        spool.put(request)
-    sys.addaudithook(seen)
-    looked(runtime)
-    assert removals == [1, 2]
+    in_control(runtime, run)
 
 
-def hostile(directory: Path) -> Iterator[str]:
-    """Put into the spool what is no file, under names of requests and of leftovers; yield the requests'."""
-    for ending in (".json", ".refused", ".part", ".json.partial"):
-        (directory / f"0-directory{ending}").mkdir()
-        os.mkfifo(directory / f"1-pipe{ending}")
-        (directory / f"2-link{ending}").symlink_to("/dev/zero")
-        (directory / f"3-nothing{ending}").symlink_to("nowhere")
-    yield from ("0-directory", "1-pipe", "2-link", "3-nothing")
+def test_what_is_no_request_is_refused(runtime: Runtime) -> None:
+    async def run(control: Control, found: Predicates) -> None:
+        misnamed = b'{"what":"predicate","name":"a b","expression":"x"}'
+        for request in (b"", b"{}", b"\xff\xfe", b"[1]", misnamed, b'{"a":' + b"[" * 20_000):
+            with pytest.raises(RefusedError, match="can't be read"):
+                await control.carry_out(request)
+        assert found.definitions == {}
+
+    in_control(runtime, run)
 
 
-@pytest.mark.timeout(60)
-def test_what_is_no_request_is_refused_or_passed_over_and_the_rest_goes_on(runtime: Runtime) -> None:
-    rubbish = [
-        b"", b"{}", b"\xff\xfe", b"[1]", b'{"what":"predicate","name":"a b","expression":"x"}',
-        b"x" * (MOST_BYTES + 1), b'{"a":' + b"[" * 20_000,
-    ]  # fmt: skip
-    spool, directory = Spool(runtime.settings.data), runtime.settings.data / DIRECTORY
-    name = spool.put(TEA)
-    for odd in hostile(directory):
-        with pytest.raises(RefusedError, match="can't be read"):
-            spool.read(odd)
-    spool.tidy()
-    assert spool.names() == [name]
-    for number, data in enumerate(rubbish):
-        (directory / f"0000{number}.json").write_bytes(data)
-    assert list(looked(runtime).active) == ["tea"]
-    assert spool.names() == []
-    entries = journal_of(runtime).read(DEAD_LETTERS.name, 0, 0, 10)
-    for number, (data, entry) in enumerate(zip(rubbish, entries, strict=True)):
-        with pytest.raises(RefusedError):
-            spool.wait(f"0000{number}", 1)
-        letter = Decoder[DeadLetter](DeadLetter)(entry.value or b"")
-        assert (letter.topic, letter.value, letter.why) == ("requests", data[:LETTER_BYTES], "unreadable")
-        assert letter.reason.startswith(f"0000{number}: the request can't be read: ")
+def test_a_running_crawl_does_what_whoever_can_read_its_token_asks(runtime: Runtime) -> None:
+    tea, settings = msgspec.json.encode(TEA), runtime.settings
+
+    async def run(control: Control, found: Predicates) -> None:
+        async def asked(request: bytes) -> str | None:
+            return await asyncio.to_thread(crawl.carry_out, request)
+
+        assert await asked(tea) is None, "it does not answer yet"
+        answers = Answers(None, lambda: 0.0)  # type: ignore[arg-type]
+        async with answering(settings, answers, {}, control.carry_out):
+            path = settings.data / WINDOW / ADDRESS
+            assert path.stat().st_mode & 0o077 == 0
+            async with httpx.AsyncClient(base_url=read_address(path).url) as stranger:
+                for headers in ({}, {"Authorization": "Bearer guessed"}):
+                    answer = await stranger.post(REQUEST, content=tea, headers=headers)
+                    assert answer.status_code == HTTPStatus.UNAUTHORIZED
+                assert (await stranger.get(REQUEST)).status_code == HTTPStatus.NOT_FOUND
+            assert found.definitions == {}
+            assert await asked(tea) == "tea is active, with the share 2"
+            assert list(found.active) == ["tea"]
+            for request, why in (
+                (b"\xff", "can't be read"),
+                (b'{"what":"predicate","name":"ski"}', "no predicate"),
+            ):
+                with pytest.raises(RefusedError, match=why):
+                    await asked(request)
+            assert await asked(b" " * (MOST_BODY + 1)) is None, "it is not read"
+
+    with closing(Running(settings)) as crawl:
+        in_control(runtime, run)
 
 
-def test_a_request_that_can_not_go_is_done_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    def done(self: Spool, name: str, said: str = "") -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Spool, "done", done)
-    Spool(runtime.settings.data).put(TEA)
-    assert list(looked(runtime, looks=3).active) == ["tea"]
-    assert journal_of(runtime).end(CONTROL.name, 0) == 1
+def read_address(path: Path) -> Address:
+    return msgspec.json.decode(path.read_bytes(), type=Address)

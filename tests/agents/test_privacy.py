@@ -23,7 +23,6 @@ from scentline.agents.operate.audit import audit
 from scentline.agents.operate.forget import Forgotten, forget_user
 from scentline.agents.operate.record import accesses
 from scentline.agents.operate.replacement import PLAN_FILE, Bounds, Replacement, begin, choose, key_of, pending
-from scentline.agents.operate.requests import DIRECTORY
 from scentline.agents.stored import write_stored
 from scentline.agents.worker.connect import open_journal
 from scentline.agents.worker.directory import make_directory
@@ -309,11 +308,11 @@ def test_what_commands_write_is_their_owners_alone(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("usual_umask")
 def test_a_directory_of_an_earlier_version_is_closed_to_others_but_for_what_is_not_ours(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    for name in ("journal", "kept", DIRECTORY):
+    for name in ("journal", "kept", "requests"):
         (data / name).mkdir(parents=True)
     (data / "crawl.json").write_text("{}")
     make_directory(data)
-    assert [mode(path) for path in (data, data / "journal", data / "kept", data / DIRECTORY)] == [0o700] * 4
+    assert [mode(path) for path in (data, data / "journal", data / "kept", data / "requests")] == [0o700] * 4
     assert mode(data / "crawl.json") == 0o600
     (tmp_path / "journal").mkdir()
     (tmp_path / "notes").write_text("mine")

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from scentline.agents.frontier import agent
 from scentline.agents.frontier.answers import Answers
+from scentline.agents.operate.control import Running
 from scentline.agents.operate.record import entries, read_standing
-from scentline.agents.owners import ADDRESS, Address, Running, answering
+from scentline.agents.owners import ADDRESS, Address, answering
 from scentline.agents.worker.directory import WINDOW
 from scentline.models.facts import Linked, Missing, Visited
 from scentline.models.frontier.keys import host_key, page_key

@@ -54,7 +54,7 @@ async function ask(context, said, wanted) {
   try {
     const answers = [];
     for (const record of [wanted].flat()) answers.push((await context.steer(record)).said);
-    say(said, answers.includes(null) ? "Asked: the crawl has not done it yet." : answers.join("; "));
+    say(said, answers.join("; "));
     return true;
   } catch (error) {
     say(said, error.message);
