@@ -17,6 +17,7 @@ import typer
 import typer.core
 from msgspec.structs import fields
 
+import deploy
 import scentline
 import scentline_lab
 from deploy.settings_page import markdown, meanings
@@ -152,7 +153,7 @@ def test_the_page_of_settings_is_what_the_class_says_and_has_a_meaning_of_each()
 
 
 def test_examples_in_docstrings_print_what_they_claim() -> None:
-    packages = (scentline, scentline_lab)
+    packages = (deploy, scentline, scentline_lab)
     walked = [each for of in packages for each in pkgutil.walk_packages(of.__path__, f"{of.__name__}.")]
     runnable = [importlib.import_module(each.name) for each in walked if not each.name.endswith("__main__")]
     results = {module.__name__: doctest.testmod(module) for module in runnable}

@@ -162,7 +162,7 @@ async def read_body(
     async for chunk in chunks:
         received += len(chunk)
         if decoder is None:
-            body += chunk[: limit + 1 - len(body)]
+            body += chunk[: limit - len(body)]
         else:
             decoder.feed(chunk, body, limit)
         full = max(len(body), received) > limit

@@ -28,7 +28,7 @@ class Phrase(NamedTuple):
     def is_at(self, found: Sequence[str], at: int) -> bool:
         """Return whether runs contain it at the place ``at``."""
         here = tuple(found[at : at + len(self.words)])
-        if self.begun and len(here) == len(self.words):
+        if self.begun:
             return here[:-1] == self.words[:-1] and here[-1].startswith(self.words[-1])
         return here == self.words
 

@@ -61,6 +61,9 @@ def read_properties(text: str) -> dict[str, str]:
 
     >>> read_properties("# mutual TLS\nssl.client.auth = required\n")
     {'ssl.client.auth': 'required'}
+    >>> read_properties("ssl.key.password = begun \\\n  and not ended\n")
+    Traceback (most recent call last):
+    ValueError: line 1 of the properties: expected KEY=VALUE on one line
     """
     found = {}
     for number, line in enumerate(text.splitlines(), 1):

@@ -109,7 +109,7 @@ class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
 def place_in(identifiers: bytes, page: bytes) -> int | None:
     """Return the index of a page in concatenated identifiers; None where it is not among them.
 
-    >>> place_in(b"abcdefghijkl" b"mnopqrstuvwx", b"mnopqrstuvwx")
+    >>> place_in(b"baaaaaaaaaaa" b"aaaaaaaaaaaa", b"aaaaaaaaaaaa")
     1
     """
     at = identifiers.find(page)

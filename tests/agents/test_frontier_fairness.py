@@ -263,7 +263,8 @@ class Crawl:
         self.requests, self.told = requests, 0
         self.shards = [Held(partitions) for partitions in held]
         self.flights = [SimpleNamespace(pages=0) for _ in held]
-        settings = SimpleNamespace(budget=BUDGET * (not requests), requests=BUDGET * requests)
+        pages, asked = (99 * BUDGET, BUDGET) if requests else (BUDGET, 99 * BUDGET)  # the lesser one ends it
+        settings = SimpleNamespace(budget=pages, requests=asked)
         scorer = SimpleNamespace(judged=lambda name: self.told * ((name == FAILED) == requests))
         known: list[Any] = [
             Known(settings=settings, queues=("p",), scorer=scorer, shards=shards, flights=flights)
@@ -303,8 +304,10 @@ class Crawl:
         self.told = random.randint(max(self.told, self.spent - untold), self.spent)
 
     def end(self) -> None:
-        while self.in_flight or any(map(self.order, range(len(self.shards)))):
-            for worker in range(len(self.shards)):
+        """Have every worker order what it may, and all of it land, until nobody may order more."""
+        every = [worker for worker in range(len(self.shards)) for _ in range(WINDOW)]
+        while sum(self.order(worker) for worker in every) or self.in_flight:
+            for worker in every:
                 self.land(worker)
             self.told = self.spent
 
@@ -328,6 +331,9 @@ def test_one_worker_spends_its_budget_and_no_more(requests: bool, seed: int, ste
 def test_several_pass_it_by_the_windows_of_the_others_and_what_was_not_told_at_most(
     requests: bool, held: list[int], seed: int, untold: int
 ) -> None:
+    together = Crawl(held, requests)
+    together.end()
+    assert BUDGET <= together.spent < BUDGET + len(held), "with answers at the same rate"
     random, crawl = Random(seed), Crawl(held, requests)
     for _ in range(600):
         crawl.step(random, untold)

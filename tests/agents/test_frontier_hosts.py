@@ -53,13 +53,8 @@ def ends(draw: st.DrawFn) -> list[Fetched]:
         if found[-1] is page:
             found += [page] * draw(st.integers(0, 1))  # of an order that was taken back
             why = Missing(draw(st.sampled_from(get_args(Kind))), draw(REASONS))
-            results: list[Result] = [
-                why,
-                Same(),
-                Early(5.0),
-                Moved(ELSEWHERE),
-                Moved(ELSEWHERE, permanent=False),
-            ]
+            moves = Moved(ELSEWHERE), Moved(ELSEWHERE, permanent=False)
+            results: list[Result] = [why, Same(), Early(5.0), *moves]
             for result in draw(st.sampled_from([[], *([each] for each in results)])):
                 found.append(ended(where, result, time + 50, 1, "again", elapsed=elapsed))
     return found
@@ -168,17 +163,11 @@ def test_no_more_is_in_flight_than_there_are_connections(frontier: Frontiers) ->
 
 
 def test_whoever_takes_over_a_partition_asks_no_host_before_its_time(frontier: Frontiers) -> None:
+    busy = Missing("retry", "status 429")
     ends = (
         ended("http://plain.org/0", YES, NOW, elapsed=0.1),
         ended("http://slow.org/0", YES, NOW, crawl_delay=30.0, elapsed=0.1),
-        ended(
-            "http://busy.org/0",
-            Missing("retry", "status 429"),
-            NOW,
-            retry_after=90.0,
-            overloaded=True,
-            elapsed=0.1,
-        ),
+        ended("http://busy.org/0", busy, NOW, retry_after=90.0, overloaded=True, elapsed=0.1),
         ended("http://moved.org/0", Moved("http://moved.org/1"), NOW, elapsed=0.5),
     )
     front = a_front(frontier, delay_seconds=5.0, delay_factor=20.0)

@@ -12,9 +12,9 @@ from msgspec import structs
 
 from scentline.models.facts import Early, Fetched, Found, Missing, Signal, Visited
 from scentline.models.frontier.freshness import LEAST_STALE, Freshness, Match
-from scentline.models.frontier.keys import DUE_PREFIX, due_key
+from scentline.models.frontier.keys import ALIKE_PREFIX, DUE_PREFIX, due_key
 from scentline.models.frontier.revisits import AGAIN
-from scentline.models.frontier.rows import VisitRow
+from scentline.models.frontier.rows import HostRow, VisitRow
 from scentline.models.page import Verdict
 from scentline.models.published import RENEWED, FreshnessPart
 from scentline.models.records import Version
@@ -87,6 +87,23 @@ def test_signs_bring_a_visit_forward_and_matches_come_before_misses(frontier: Fr
     front.hear(Signal(OTHER, "feed", NOW + 1))
     assert front.ordered(after=61.0) == [OTHER]
     assert front.ordered(after=2 * DAY) == [URL]
+
+
+def test_signs_that_proved_wrong_count_less_on_all_pages_of_their_host_which_alone_keeps_them(
+    frontier: Frontiers,
+) -> None:
+    front = a_front(frontier)
+    urls = [f"http://a.org/{number}" for number in range(6)]
+    judge(front, *urls, OTHER)
+    for _ in range(20):
+        front.hear(*(Signal(url, "feed", front.now + 1) for url in urls))
+        front.crawl(8, DAY / 8)
+    front.orders.clear()
+    front.hear(*(Signal(url, "feed", front.now + 1) for url in (*urls, OTHER)))
+    front.crawl(3, 61.0)
+    assert [order.url for order in front.orders] == [OTHER]
+    alike = [row for _, row in front.shard(URL).scan(ALIKE_PREFIX) if isinstance(row, HostRow)]
+    assert alike and not any(row.signs for row in alike)
 
 
 def test_no_page_is_visited_again_sooner_than_the_shortest_time(frontier: Frontiers) -> None:
@@ -269,12 +286,8 @@ def test_the_same_change_published_again_has_the_same_origin_and_no_other_has(fr
 
 
 def test_a_visit_that_shows_what_is_known_changes_a_history_and_nothing_else(front: Scenario) -> None:
-    assert (
-        front.hear(
-            revisited("unchanged", 160.0), judged(YES, 280.0, order=2, visit="again", version=Version('"2"'))
-        )
-        == []
-    )
+    second = judged(YES, 280.0, order=2, visit="again", version=Version('"2"'))
+    assert front.hear(revisited("unchanged", 160.0), second) == []
     visit = front.visit(URL)
     assert (visit.visited, visit.history.still, visit.history.changes) == (280.0, 2, 0)
     assert (visit.history.still_seconds, visit.version) == (180.0, Version('"2"'))

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from random import Random
 from typing import Literal, NamedTuple
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import JudgedPage, lessons
@@ -41,7 +41,8 @@ from scentline.models.settings import LearnSettings
 from scentline.models.trace import SIXTHS, Step, Trace
 from scentline.models.url import host, identifier
 from tests.agents.cells import a_cells, teach
-from tests.agents.pipeline import WIDE, Bounds, Pipeline, Place, Told, links_of, told
+from tests.agents.forms import rejudged
+from tests.agents.pipeline import TIME, WIDE, Bounds, Pipeline, Place, Told, links_of, told
 from tests.models.teaching import teach as teach_one
 from tests.models.webs import PAGES
 from tests.reference.crawler import Reference
@@ -55,13 +56,9 @@ TOPIC = ("a", "b", "c")
 #: All in-links are kept: a verdict is noted with no others, of which the reference knows.
 TOLD = told(PAGES, WIDE, Bounds(visitors=2, together=2, window=4, reach=2))
 #: Predicates judge every page, as they do once a crawl runs: what a page weighs is kept until then.
+UNMET = {"p": False, "q": False}
 JUDGED = TOLD.map(
-    lambda given: given._replace(
-        pages=[
-            msgspec.structs.replace(page, verdict={"p": False, "q": False} | page.verdict)
-            for page in given.pages
-        ]
-    )
+    lambda given: given._replace(pages=[replace(page, verdict=UNMET | page.verdict) for page in given.pages])
 )
 #: Requests that brought a page and such that did not, at four times.
 ANSWERED = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 3)), min_size=4, max_size=4)
@@ -257,16 +254,28 @@ def test_links_that_were_dropped_and_taken_up_again_are_worth_the_same(place: Pl
     vocabulary = Vocabulary(Ledger())
     knowledge = [Knowledge(name, vocabulary) for name in PREDICATES]
     every, few = InLinks(vocabulary, PREDICATES), InLinks(vocabulary, PREDICATES, most=1)
-    for half in halves(place, "learned", given):
+
+    def are_worth_the_same(half: Half) -> None:
         half.bring_up(every, few)
         for shard, row in half.pipeline.candidates():
-            found = []
+            found, said = [], []
             for links in (every, few, InLinks(vocabulary, PREDICATES)):
                 (kept,) = links.of(shard, [(identifier(row.url), row.parents)])
                 candidate = Candidate((), (), kept.places, [(0, 0)] * 2)
                 found.append(inputs_of(knowledge, links.table, [candidate]).ravel().tolist())
+                said.append(kept.anchors)
             assert found[0] == pytest.approx(found[1])
             assert found[0] == pytest.approx(found[2])
+            assert said == said[2:] * 3
+
+    for half in halves(place, "learned", given):
+        are_worth_the_same(half)
+    pipeline = half.pipeline
+    for page in given.pages:  # predicates that came later judge what was judged
+        pipeline.sight("pages/0", rejudged(page.url, dict.fromkeys(PREDICATES, True), TIME, page.words))
+    pipeline.run((), ())
+    noted = [pipeline.book.noted.pop(shard.partition, set()) for shard in pipeline.shards]
+    are_worth_the_same(half._replace(noted=noted))
 
 
 @given(TOLD, ANSWERED)

@@ -329,12 +329,8 @@ def test_a_page_with_another_text_other_links_or_another_verdict_is_told_of_to_a
     assert len(expected) > len(known.partitions)
     assert tuple(linked) == own.partitions == expected
     for partition, fact in linked.items():
-        assert (fact.visit, fact.verdict, fact.partitions, fact.time) == (
-            "again",
-            {"alps": True},
-            expected,
-            NOW,
-        )
+        said = ("again", {"alps": True}, expected, NOW)
+        assert (fact.visit, fact.verdict, fact.partitions, fact.time) == said
         assert {partition_of(host(link.url), 3) for link in fact.links} <= {partition}
     assert {link for fact in linked.values() for link in fact.links} == set(outcome.links)
     assert (own.changed, own.words) == (True, outcome.words)

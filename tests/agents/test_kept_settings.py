@@ -36,12 +36,8 @@ def test_what_a_crawl_keeps_is_read_back_and_written_once(tmp_path: Path) -> Non
     before = path.stat()
     keep_settings(given)
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    found = of_crawl(settings_of(tmp_path, PLAIN))
-    assert (found.frontier.rule, found.frontier.depth, found.frontier.visited_patterns_only) == (
-        "learned",
-        "auto",
-        True,
-    )
+    found = of_crawl(settings_of(tmp_path, PLAIN)).frontier
+    assert (found.rule, found.depth, found.visited_patterns_only) == ("learned", "auto", True)
     assert of_crawl(settings_of(tmp_path, {})).semantic == str(Path("words").absolute())
 
 

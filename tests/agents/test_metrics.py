@@ -148,6 +148,13 @@ def test_all_figures_of_a_predicate_are_there_from_its_definition_on(frontier: F
     assert {found[catalogue.ORDERS.name, ("tea", by)] for by in CHOSEN} == {0}
 
 
+def test_hits_a_minute_are_those_since_a_minute_ago_or_since_the_start(frontier: Frontiers) -> None:
+    engine: Any = SimpleNamespace(frontier=frontier().agent)
+    meter = Meter(engine)
+    since = [meter._a_minute_ago(seconds, {"p": int(seconds)}) for seconds in (1.0, 30.0, 89.0, 90.0, 200.0)]
+    assert since == [(start, {"p": int(start)}) for start in (1.0, 1.0, 1.0, 30.0, 90.0)]
+
+
 WEB = SyntheticWeb(3, 4, 60, 4)
 BUDGET = 120
 PARTITIONS = 2

@@ -311,6 +311,7 @@ def test_a_directory_of_an_earlier_version_is_closed_to_others_but_for_what_is_n
     for name in ("journal", "kept", "requests"):
         (data / name).mkdir(parents=True)
     (data / "crawl.json").write_text("{}")
+    (data / "kept").chmod(0o750)  # open to its group alone
     make_directory(data)
     assert [mode(path) for path in (data, data / "journal", data / "kept", data / "requests")] == [0o700] * 4
     assert mode(data / "crawl.json") == 0o600

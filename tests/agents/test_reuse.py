@@ -27,7 +27,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.cells import a_change
-from tests.agents.commands import last_line, printed, running, wait_until
+from tests.agents.commands import last_line, printed, running, scentline, wait_until
 from tests.agents.learnt import a_shard, an_agent, told
 from tests.agents.shards import Disk, rows_of, take_in, write
 from tests.agents.test_archive import write as write_archive
@@ -225,7 +225,10 @@ def crawl(directory: Path, data: str, budget: int, first_seed: int = 7, *more: s
     """Crawl; the first crawl has other seeds and a log, the others have none."""
     urls = sorted(url for url, _ in WEB.labels())
     seeds = each("--seed", urls[first_seed :: len(urls) // 5][:5])
-    return last_line(printed(directory, *command(data, budget, *seeds, *more)))
+    ended = scentline(directory, *command(data, budget, *seeds, *more))
+    assert ended.returncode == 0, ended.stderr
+    assert "an earlier crawl's predicate" not in ended.stderr, "it is this one's too"
+    return last_line(ended.stdout)
 
 
 def exported(directory: Path, data: str, *more: str) -> tuple[Any, Sequence[Learned]]:

@@ -126,14 +126,10 @@ def test_the_usual_names_of_json_are_found(line: str) -> None:
 @each_case(
     ("form", "line"),
     [
-        *(("common", COMMON.replace(" 5", f" {'5' * 5000}")), ("squid", SQUID.replace("507", "9" * 5000))),
-        *(
-            ("squid", SQUID.replace("1431857103.586", "9" * 400)),
-            ("json", "[" * 8000),
-            ("json", '{"a":' * 1500),
-        ),
+        ("common", COMMON.replace(" 5", f" {'5' * 5000}")), ("squid", SQUID.replace("507", "9" * 5000)),
+        ("squid", SQUID.replace("1431857103.586", "9" * 400)), ("json", "[" * 8000), ("json", '{"a":' * 1500),
     ],
-)
+)  # fmt: skip
 def test_damaged_lines_and_those_of_other_formats_are_malformed(form: str, line: str) -> None:
     with pytest.raises(LogLineError):
         print(line, reader(form)(line))
@@ -236,13 +232,13 @@ def test_an_agent_that_names_a_program_is_a_robots(agent: str | None, reason: st
 
 @each_case("url", ["/robots.txt", "http://a.org/robots.txt?x=1"])
 def test_who_requests_robots_txt_is_a_robot_from_then_on(url: str) -> None:
-    seen = Robots(120)
+    seen = Robots(120, 600)
     for other in ("/robots.txt/a", "/a?b=/robots.txt", "/humans.txt"):
         seen.ask("u", entry(other))
     assert seen.reason("u", entry()) is None
     seen.ask("u", entry(url))
     assert seen.reason("u", entry()) == "robot by robots.txt"
-    assert seen.reason("v", entry()) is None
+    assert seen.reason("v", entry(), client="u") is None, "an address is one user of many"
 
 
 def test_more_views_in_a_minute_than_the_rate_make_a_robot() -> None:
@@ -251,6 +247,8 @@ def test_more_views_in_a_minute_than_the_rate_make_a_robot() -> None:
     fast = [seen.reason("fast", entry(time=600.0 + number)) for number in range(5)]
     assert fast == [None, None, None, "robot by rate", "robot by rate"]
     assert seen.reason("fast", entry(time=9000.0)) == "robot by rate"
+    every = Robots(0, client_rate=3)
+    assert [every.reason(f"user {number}", entry(), "a client") for number in range(5)] == fast
     late = [seen.reason("late", entry(time=time)) for time in (9020.0, 8930.0, 9021.0, 8931.0)]
     assert late == [None, None, None, "robot by rate"], "late lines count to the minute that is open"
     assert {Robots(0).reason("u", entry()) for _ in range(1000)} == {None}

@@ -152,15 +152,10 @@ def test_the_averages_are_those_taken_anew(
 
 def test_a_subject_that_is_withdrawn_stays_learned_and_one_that_grows_teaches_what_is_new() -> None:
     heard, by_hand = meanings(), meanings()
-    for turn, (counts, verdicts) in enumerate(
-        (
-            ((3, 1), [True, False, False]),
-            ((3, 1), []),
-            ((5, 3), [True, True]),
-            ((0, 0), []),
-            ((1, 0), [False]),
-        )
-    ):
+    told: list[tuple[tuple[int, int], list[bool]]] = [
+        ((3, 1), [True, False, False]), ((3, 1), []), ((5, 3), [True, True]), ((0, 0), []), ((1, 0), [False]),
+    ]  # fmt: skip
+    for turn, (counts, verdicts) in enumerate(told):
         heard.hear("ski", {"p": counts})
         for number, holds in enumerate(verdicts):
             # Under names that differ in white space alone, and mean the same.
