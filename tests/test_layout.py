@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
@@ -101,12 +101,17 @@ def bound_twice(tree: ast.Module) -> Offences:
             bound.add(name)
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes())
+
+
 def offending(files: Iterable[Path], offences: Callable[[ast.Module, str], Iterable[str]]) -> list[str]:
     """Return what each file holds that it must not, after its path; ``offences`` is given its package too."""
     return [
         f"{path.relative_to(ROOT)}: {offence}"
         for path in files
-        for offence in offences(ast.parse(path.read_bytes()), path.relative_to(ROOT).parts[0])
+        for offence in offences(parsed(path), path.relative_to(ROOT).parts[0])
     ]
 
 

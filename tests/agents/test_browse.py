@@ -93,7 +93,7 @@ def test_sizes_are_told_if_pages_are_revisited(rows: Disk, agent: BrowseAgent, r
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=12))
-def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
+def test_lines_count_once_in_any_order(
     one_disk: Disk, agent: BrowseAgent, lines: list[tuple[int, int]]
 ) -> None:
     # Three instants and one page for each user: the window holds all that is distinct.

@@ -201,7 +201,7 @@ async def test_what_goes_out_for_any_link_is_what_robots_txt_and_exclusions_saw(
 
 
 @awaited
-async def test_a_server_is_known_by_the_authorities_that_the_environment_names_and_else_by_those_of_certifi(
+async def test_authorities_are_those_named_else_certifi(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     ours, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

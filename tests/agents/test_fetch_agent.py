@@ -181,9 +181,7 @@ def test_what_is_no_page_is_told_to_the_frontier(answer: Answer, result: Any, to
     [("again", {"alps": True}, "matches", True), ("again", {"alps": False}, "matches", False),
      ("again", {}, "all", True), ("links", {"alps": True}, "all", False)],
 )  # fmt: skip
-def test_the_frontier_and_who_keeps_pages_hear_of_one_that_is_as_it_was(
-    visit: Visit, verdict: Verdict, keep: str, kept: bool
-) -> None:
+def test_a_page_that_is_as_it_was_is_told_of(visit: Visit, verdict: Verdict, keep: str, kept: bool) -> None:
     revisit = Revisit(KNOWN, 900.0, again=visit == "again", verdict=verdict)
     done = answered(UNCHANGED, {"revisit": revisit}, keep=keep)
     (fact,), expected = done.facts, (an_order(done.url, revisit=revisit), 304, b"", NOW)

@@ -88,9 +88,7 @@ GRAPHS = st.lists(st.lists(st.integers(0, 8), max_size=4, unique=True), min_size
 
 
 @given(GRAPHS, st.randoms(use_true_random=False))
-def test_in_any_order_of_fetching_links_count_as_in_a_breadth_first_crawl(
-    frontier: Frontiers, graph: list[list[int]], random: Random
-) -> None:
+def test_links_count_as_breadth_first(frontier: Frontiers, graph: list[list[int]], random: Random) -> None:
     links = {at(number): [at(n) for n in found if n != number] for number, found in enumerate(graph)}
     front = a_front(frontier)
     front.hear(seeded(at(0)))
@@ -169,9 +167,7 @@ def calendar(front: Scenario, months: int = 13) -> Scenario:
 
 
 @each_case(("months", "share", "chosen"), [(12, 0.9, [at(12)]), (13, 0.9, []), (13, 0.9999999, [at(13)])])
-def test_a_calendar_is_stopped_where_its_links_advise_once_enough_is_known_of_it(
-    frontier: Frontiers, months: int, share: float, chosen: list[str]
-) -> None:
+def test_links_stop_a_calendar(frontier: Frontiers, months: int, share: float, chosen: list[str]) -> None:
     front = calendar(a_front(frontier, share), months)
     again = front.restart()
     assert front.choices() == again.choices() == chosen
@@ -191,9 +187,7 @@ def test_what_lies_too_deep_is_taken_up_when_users_go_deeper(frontier: Frontiers
 @each_case(
     ("by", "deepest", "why"), [("views", 3, "96% of 100 page views"), ("model", 2, "model B with q = 0.29")]
 )
-def test_users_stop_a_site_by_views_or_by_the_model_of_them(
-    frontier: Frontiers, by: str, deepest: int, why: str
-) -> None:
+def test_users_stop_a_site_by_views_or_model(frontier: Frontiers, by: str, deepest: int, why: str) -> None:
     front = calendar(a_front(frontier, 0.95, by))
     for depth, views in enumerate((84, 4, 4, 4, 4)):
         facts = (viewed(at(depth), depth, begun=True) for _ in range(views))
@@ -291,9 +285,7 @@ OTHERS = [refused(number, barren=False) for number in (3, 4, 5)]
         (2, [judged(n, True, repeated=n % 2 > 0) for n in range(4)], judged(4, True, repeated=True)),
     ],
 )
-def test_so_many_copies_in_a_row_end_a_space(
-    frontier: Frontiers, copies: int, before: list[Fetched], last: Fetched
-) -> None:
+def test_copies_end_a_space(frontier: Frontiers, copies: int, before: list[Fetched], last: Fetched) -> None:
     front = frontier(barren_copies=copies)
     front.hear(*visited(*map(item, range(9))))
     for number in range(9):

@@ -178,7 +178,7 @@ ACCESSES = st.one_of(
 
 @pytest.mark.parametrize("policy", ["learned", "collaborative"])
 @given(facts=st.lists(ACCESSES, max_size=25), together=st.integers(1, 4))
-def test_what_users_did_leaves_every_candidate_with_the_score_that_it_has_now(
+def test_users_leave_scores_as_of_now(
     frontier: Frontiers, policy: str, facts: list[Any], together: int
 ) -> None:
     front = frontier(policy=policy, threshold=-1e9, together=together)
@@ -194,7 +194,7 @@ def test_what_users_did_leaves_every_candidate_with_the_score_that_it_has_now(
 
 
 @each_case(("delay", "chosen", "chance"), [(0.0, 0, 1 / 8), (1.0, 1, 1 / 4)])
-def test_the_probability_of_an_explored_choice_is_recorded(
+def test_an_explored_choice_has_its_chance(
     frontier: Frontiers, delay: float, chosen: int, chance: float
 ) -> None:
     front = frontier(policy="random", fetch={"delay_seconds": delay})
@@ -215,9 +215,7 @@ def test_about_the_set_share_of_the_choices_is_left_to_chance(frontier: Frontier
 
 
 @each_case("fails", [True, False])
-def test_a_choice_by_the_learned_policy_notes_the_inputs_for_every_predicate_and_what_is_expected(
-    frontier: Frontiers, fails: bool
-) -> None:
+def test_a_learned_choice_notes_inputs_and_what_is_expected(frontier: Frontiers, fails: bool) -> None:
     front = frontier(policy="learned")
     front.follow("q")
     scorer = front.agent.core.candidates.scorer
@@ -252,9 +250,7 @@ def test_a_page_chosen_for_what_redirects_to_it_keeps_the_inputs_handed_on(front
         ("combined", {"http://b.org/visited", "http://b.org/other"}),
     ],
 )
-def test_by_the_papers_letter_seeds_come_first_and_candidates_are_those_of_the_policy(
-    frontier: Frontiers, policy: str, rest: set[str]
-) -> None:
+def test_by_the_letter_candidates_are_the_policys(frontier: Frontiers, policy: str, rest: set[str]) -> None:
     seed = "http://a.org/"
     front = frontier(policy=policy, candidates="paper")
     front.hear(linked("http://c.org/", ["http://b.org/target", seed], NO), *visited("http://b.org/visited"))

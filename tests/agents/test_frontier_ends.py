@@ -134,9 +134,7 @@ def test_an_end_is_absorbed_once_whoever_is_killed(frontier: Frontiers, name: st
     assert (last.order(), last.flying) == ([], set())
 
 
-def test_a_host_that_was_not_asked_is_forgiven_nothing_and_has_one_more_cause(
-    frontier: Frontiers,
-) -> None:
+def test_a_host_that_was_not_asked_is_forgiven_nothing_and_has_one_more_cause(frontier: Frontiers) -> None:
     front = ordered(frontier, "first")
     front.hear(ended(URL, Missing("refused", "robots.txt"), crawl_delay=30.0))
     row = front.host(NAME)
@@ -145,9 +143,7 @@ def test_a_host_that_was_not_asked_is_forgiven_nothing_and_has_one_more_cause(
 
 
 @each_case("visit", VISITS)
-def test_a_host_may_ask_for_a_longer_wait_and_no_known_page_waits_for_more_than_a_day(
-    frontier: Frontiers, visit: Visit
-) -> None:
+def test_a_host_may_ask_for_a_longer_wait_of_a_day_at_most(frontier: Frontiers, visit: Visit) -> None:
     front = ordered(frontier, visit)
     front.hear(ended(URL, CAME_OF["retry"], NOW, 1, visit, retry_after=500.0, overloaded=True, elapsed=0.1))
     assert not_before(front, visit) == front.agent.core.candidates.clocks.next_ready([NAME], NOW) == NOW + 500.0
@@ -162,9 +158,7 @@ def test_a_host_may_ask_for_a_longer_wait_and_no_known_page_waits_for_more_than_
 
 
 @each_case("visit", VISITS)
-def test_an_order_that_is_not_answered_is_taken_back_and_a_late_answer_leaves_the_next(
-    frontier: Frontiers, visit: Visit
-) -> None:
+def test_an_unanswered_order_is_taken_back_a_late_answer_passed_over(frontier: Frontiers, visit: Visit) -> None:
     front = ordered(frontier, visit)
     lease = front.page(URL).lease if visit == "first" else NOW + 100.0
     front.now = lease - 1.0

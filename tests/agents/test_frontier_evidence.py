@@ -68,7 +68,7 @@ def run(place: Place, policy: str, given: Told, failures: list[FailedRequests]) 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(told(SOME_SILENT), FAILURES)
-def test_the_evidence_of_any_order_of_sightings_adds_up_to_the_recount(
+def test_evidence_is_the_recount(
     place: Place, policy: str, given: Told, failures: list[FailedRequests]
 ) -> None:
     pipeline = run(place, policy, given, failures)
@@ -212,9 +212,7 @@ def test_a_page_is_beside_those_alone_that_are_kept_of_it(frontier: Frontiers) -
 
 
 @each_case(("policy", "partitions"), [("combined", [1, 2]), ("linkage", [])])
-def test_a_verdict_is_told_once_to_each_partition_with_pages_beside_where_the_policy_counts_users(
-    frontier: Frontiers, policy: str, partitions: list[int]
-) -> None:
+def test_partitions_beside_hear_of_it_once(frontier: Frontiers, policy: str, partitions: list[int]) -> None:
     front = frontier(policy=policy, streams={"partitions": 3})
     beside = tuple(Beside(identifier(url(n)), n % 3, 1, 6) for n in range(2, 9))
     words = tuple(f"w{n}" for n in range(100))

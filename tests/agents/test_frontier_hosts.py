@@ -229,9 +229,7 @@ def test_a_crawl_delay_that_robots_txt_no_longer_asks_for_is_forgotten(frontier:
 
 
 @each_case(("barren", "told"), [(False, True), (True, False)])
-def test_a_seed_that_is_refused_is_told_of_but_for_one_whose_like_was_judged(
-    frontier: Frontiers, barren: bool, told: bool
-) -> None:
+def test_a_refused_seed_is_told_of_unless_barren(frontier: Frontiers, barren: bool, told: bool) -> None:
     front = frontier()
     front.hear(seeded("http://a.org/"))
     (order,) = front.order()

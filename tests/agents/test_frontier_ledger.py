@@ -244,9 +244,7 @@ def happen(crawl: Crawl, act: Act) -> None:
 @pytest.mark.parametrize(("block", "counted"), [(2, EVERYTHING), (BLOCK, EVERYTHING), (2, 8)])
 @settings(max_examples=200, deadline=None)
 @given(st.data())
-def test_whoever_owns_or_hears_of_partitions_has_each_count_once_whatever_is_lost(
-    block: int, counted: int, data: st.DataObject
-) -> None:
+def test_each_count_is_known_once_whatever_is_lost(block: int, counted: int, data: st.DataObject) -> None:
     partitions, workers = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("scentline.models.parts.BLOCK", block)

@@ -103,9 +103,7 @@ def paper(shard: FrontierShard) -> FrontierShard:
     return shard
 
 
-def test_a_look_finds_the_folder_of_news_and_the_page_that_leads_there_and_it_is_kept(
-    paper: FrontierShard, frontier: Frontiers
-) -> None:
+def test_a_look_finds_the_news_and_who_leads_there(paper: FrontierShard, frontier: Frontiers) -> None:
     looks = Looks(paper)
     assert looks.look(now=30 * DAY) == [hub(ROOT, 4 / (12 * DAY), 33 * DAY)]
     again = frontier.again({}).shards[0]

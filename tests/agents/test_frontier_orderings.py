@@ -79,9 +79,7 @@ def test_who_comes_from_another_site_comes_from_nowhere(frontier: Frontiers) -> 
 
 
 @given(WEBS, st.randoms(use_true_random=False))
-def test_backlinks_and_ranks_are_those_of_the_links_known(
-    frontier: Frontiers, web: dict[int, set[int]], random: Random
-) -> None:
+def test_backlinks_and_ranks_of_a_web(frontier: Frontiers, web: dict[int, set[int]], random: Random) -> None:
     ranks, backlink = Ranks(), an_ordering(ordering="backlink")
     teller = Telling(frontier, ranks, backlink)
     ranks.open(teller.shard)

@@ -59,7 +59,7 @@ def test_each_host_has_a_candidate_to_start_with(frontier: Frontiers, monkeypatc
     assert {page_key(url)[1:] for url in poor if url in front.queued()} <= set(start.best)
 
 
-def test_a_partition_that_is_revoked_while_another_commits_ends_no_choice(
+def test_a_partition_revoked_meanwhile_ends_nothing(
     frontier: Frontiers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     front = frontier(policy="breadth-first", streams={"partitions": 3})

@@ -208,9 +208,7 @@ AGAIN = Revisit(Version('"7"'), 900.0, again=True, verdict={"alps": True})
          Missing("refused", "the page asks not to be indexed")),
     ],
 )  # fmt: skip
-def test_what_is_no_page_to_be_judged_any_more_is_refused_with_the_reason(
-    body: bytes, kind: str, missing: Missing
-) -> None:
+def test_what_is_no_page_to_be_judged_is_refused_and_why(body: bytes, kind: str, missing: Missing) -> None:
     visits: dict[Visit, Revisit | None] = {"first": None, "again": AGAIN, "links": Revisit()}
     pages = [a_page(body, kind, ordered={"revisit": revisit}) for revisit in visits.values()]
     for messages, visit in zip(told(*pages), visits, strict=True):
@@ -319,7 +317,7 @@ def test_of_a_page_that_is_as_it_was_its_own_partition_hears_alone(tmp_path: Pat
         pytest.param(NEWS, {"judged": NOW - RENEWED}, id="long ago"),
     ],
 )
-def test_a_page_with_another_text_other_links_or_another_verdict_is_told_of_to_all_who_knew_it(
+def test_all_hear_of_a_changed_page(
     tmp_path: Path, known: Revisit, body: bytes, change: dict[str, Any]
 ) -> None:
     messages, linked, own = again(tmp_path / "again", body, replace(known, **change, partitions=(0,)))

@@ -141,9 +141,7 @@ def written(path: Path, text: str | bytes) -> Path:
             ("http://a.org/\t" + "A" * 5000, ".*lines of 4000 bytes"))),
     ],
 )  # fmt: skip
-def test_a_file_of_examples_or_labels_that_is_none_is_refused_with_its_line(
-    tmp_path: Path, load: Callable[[Path], object], text: str, why: str
-) -> None:
+def test_a_wrong_line_is_named(tmp_path: Path, load: Callable[[Path], object], text: str, why: str) -> None:
     path = written(tmp_path / "examples.tsv", text)
     with pytest.raises((ClassifierError, LabelsError), match=why) as caught:
         load(path)

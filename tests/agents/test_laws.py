@@ -193,9 +193,7 @@ def test_counts_in_any_order_are_those_of_plain_dictionaries_and_what_is_taken_b
 @pytest.mark.parametrize("make", COUNTERS)
 @LAWS
 @given(facts=LISTS, more=LISTS)
-def test_whoever_starts_again_from_what_was_kept_goes_on_as_if_nothing_had_been(
-    make: Callable[[], Any], facts: list[Fact], more: list[Fact]
-) -> None:
+def test_a_restart_changes_nothing(make: Callable[[], Any], facts: list[Fact], more: list[Fact]) -> None:
     assert counted(counted(make(), facts).again(), more).state() == state([*facts, *more])
 
 
@@ -318,9 +316,7 @@ def weights(policy: Policy, facts: Iterable[Fact]) -> Weighed:
 @pytest.mark.parametrize("policy", POLICIES)
 @LAWS
 @given(facts=LISTS, back=LISTS, order=st.randoms(use_true_random=False))
-def test_what_a_policy_makes_of_counts_is_what_the_formula_makes_of_each(
-    policy: Policy, facts: list[Fact], back: list[Fact], order: Random
-) -> None:
+def test_policies_weigh_by_formula(policy: Policy, facts: list[Fact], back: list[Fact], order: Random) -> None:
     mixed = [*facts, *back]
     order.shuffle(mixed)
     expected = pytest.approx(policy.plain(plain(facts)), abs=1e-12)
@@ -330,9 +326,7 @@ def test_what_a_policy_makes_of_counts_is_what_the_formula_makes_of_each(
 @pytest.mark.parametrize("policy", POLICIES)
 @LAWS
 @given(facts=LISTS, more=LISTS)
-def test_what_is_forgotten_weighs_nothing_and_what_takes_its_slot_its_own(
-    policy: Policy, facts: list[Fact], more: list[Fact]
-) -> None:
+def test_what_is_forgotten_weighs_nothing(policy: Policy, facts: list[Fact], more: list[Fact]) -> None:
     scorer, left = told(policy, [*facts, *more], limit=2), Counts()
     for name, predicate, pages, hits in scorer.ledger.items():
         left.add([name], {predicate: True}, hits)
@@ -343,7 +337,7 @@ def test_what_is_forgotten_weighs_nothing_and_what_takes_its_slot_its_own(
 @pytest.mark.parametrize("policy", POLICIES)
 @LAWS
 @given(facts=LISTS, back=LISTS)
-def test_whatever_is_taken_back_of_what_was_forgotten_each_weight_is_a_number(
+def test_weights_are_numbers_whatever_is_taken_back(
     policy: Policy, facts: list[Fact], back: list[Fact]
 ) -> None:
     words = [fact.back for fact in back if not any(map(always_kept, fact.features))]

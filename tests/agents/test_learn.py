@@ -88,9 +88,7 @@ def test_what_an_earlier_release_wrote_is_refused_with_a_sentence(tmp_path: Path
 
 
 @pytest.mark.parametrize("lost_at", [0, 7, 28, 60])
-def test_after_a_crash_the_labels_since_the_mark_give_the_same_rows_and_every_combiner_is_told_again(
-    tmp_path: Path, rows: Disk, lost_at: int
-) -> None:
+def test_a_crash_changes_no_row_and_combiners_are_told_again(tmp_path: Path, rows: Disk, lost_at: int) -> None:
     facts = labels(60, seed=lost_at, predicates="pq")
     groups = [facts[start : start + 10] for start in range(0, 60, 10)]
     shard = a_shard(rows)

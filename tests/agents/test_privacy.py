@@ -323,9 +323,7 @@ def test_a_directory_of_an_earlier_version_is_closed_to_others_but_for_what_is_n
 
 
 @each_case(("given", "why"), [(0o644, "read"), (0o660, "write"), (0o606, "write")])
-def test_a_key_others_read_is_closed(
-    tmp_path: Path, given: int, why: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_open_key_is_closed(tmp_path: Path, given: int, why: str, caplog: pytest.LogCaptureFixture) -> None:
     kept = tmp_path / KEY_FILE
     kept.write_bytes(b"k" * 32)
     kept.chmod(given)

@@ -188,9 +188,7 @@ def left(partition: Partition) -> float:
 @example(["absorb", "hear", "look", "commit", "crash", "page", "absorb"])  # the next one has not heard of it
 @example(["absorb", "freeze", "hear", "look", "commit", "thaw"])  # the owner before is late
 @example(["absorb", "freeze", "hear", "look", "commit", "look", "commit", "thaw"])
-def test_every_page_is_judged_by_a_later_predicate_whoever_judges_it_and_whenever_that_one_hears_of_it(
-    steps: list[str],
-) -> None:
+def test_every_page_is_judged_by_a_later_predicate_whoever_judges_and_whenever(steps: list[str]) -> None:
     with a_partition() as partition:
 
         async def work() -> None:

@@ -105,9 +105,7 @@ async def carried_out(servers: Servers, held: Held, clock: WaitingClock, step: s
 
 @each_case("steps")
 @awaited
-async def test_a_server_is_asked_one_thing_at_a_time_the_delay_apart_and_none_that_is_not_asked_is_held_up(
-    monkeypatch: pytest.MonkeyPatch, steps: str
-) -> None:
+async def test_a_server_is_asked_one_thing_at_a_time(monkeypatch: pytest.MonkeyPatch, steps: str) -> None:
     clock = WaitingClock(monkeypatch)
     servers = Servers(clock)
     held = Held(servers, 0.0).__enter__()

@@ -87,9 +87,7 @@ FED = "fed/journal/CURRENT"
         ("window --read-only", "stdout", BY_CTRL_C, 0),
     ],
 )
-def test_commands_end_as_told(
-    cwd: Path, line: str, sign: str, by: tuple[tuple[str, ...], int], status: int
-) -> None:
+def test_commands_end(cwd: Path, line: str, sign: str, by: tuple[tuple[str, ...], int], status: int) -> None:
     with piped(cwd, by[0], *line.split()) as process:
         works(process, sign, cwd)
         code, said = ended(process, by[1])

@@ -87,7 +87,7 @@ def test_it_publishes_how_things_stand_now_and_then(front: Scenario) -> None:
     assert (last.worker, last.time, last.best, last.final) == ("0", NOW + 5, (), False)
 
 
-def test_an_answer_is_given_again_for_a_while_and_none_takes_more_than_a_share_of_the_time(
+def test_answers_are_given_again_and_take_a_share_of_time(
     front: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     front.hear(*map(seeded, URLS))

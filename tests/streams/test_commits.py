@@ -285,9 +285,7 @@ emissions = st.lists(
 
 
 @given(emissions)
-def test_no_pack_of_several_facts_is_larger_than_allowed_and_each_fact_is_sent_once_in_order(
-    emitted: list[tuple[int, int, int]],
-) -> None:
+def test_packs_are_bounded_and_each_fact_is_sent_once_in_order(emitted: list[tuple[int, int, int]]) -> None:
     outbox = Outbox("pages/3")
     expected: dict[int, list[tuple[int, int, Neighbour]]] = {0: [], 1: []}
     for offset, (partition, size, times) in enumerate(emitted):
@@ -360,9 +358,7 @@ def cut(journal: Path, share: int) -> None:
 
 
 @given(messages_.filter(bool), st.integers(1, 5), st.integers(-1, 19), st.integers(0, 1000))
-def test_of_a_log_that_was_cut_anywhere_a_consistent_prefix_is_left_and_it_goes_on(
-    messages: list[list[str]], group: int, flush: int, share: int
-) -> None:
+def test_a_log_cut_anywhere_is_a_prefix(messages: list[list[str]], group: int, flush: int, share: int) -> None:
     inbox = packed(messages)
     with tempfile.TemporaryDirectory() as directory:
         data, left = Path(directory) / "data", Path(directory) / "left"

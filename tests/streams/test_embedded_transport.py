@@ -115,9 +115,7 @@ async def collecting(
 
 
 @awaited
-async def test_what_is_there_and_what_comes_is_read_and_a_restart_goes_on_at_what_was_not_acknowledged(
-    journal: Journal, tmp_path: Path
-) -> None:
+async def test_a_restart_goes_on_at_what_was_not_acknowledged(journal: Journal, tmp_path: Path) -> None:
     put(journal, *"abcdef")
     async with collecting(tmp_path, lambda seen: seen[-1] in "abex") as (_, seen):
         put(journal, "x", partition=1)
@@ -142,9 +140,7 @@ async def test_what_retention_took_before_it_was_read_is_passed_over(journal: Jo
 
 
 @awaited
-async def test_a_full_partition_does_not_hold_up_the_others_and_nothing_of_it_is_lost(
-    journal: Journal, tmp_path: Path
-) -> None:
+async def test_a_full_partition_holds_up_no_other_and_loses_nothing(journal: Journal, tmp_path: Path) -> None:
     app, released = build(tmp_path), asyncio.Event()
     app.conf.stream_buffer_maxsize = 16
     others, seen = collect(app, "others"), collect(app, released=released)
@@ -162,9 +158,7 @@ async def test_a_full_partition_does_not_hold_up_the_others_and_nothing_of_it_is
 
 
 @awaited
-async def test_a_long_backlog_of_one_partition_leaves_room_for_another_and_an_idle_app_does_not_poll(
-    journal: Journal, tmp_path: Path
-) -> None:
+async def test_a_long_backlog_leaves_room_and_idle_apps_do_not_poll(journal: Journal, tmp_path: Path) -> None:
     put(journal, *map(str, range(5000)))
     put(journal, "x", partition=1)
     async with collecting(tmp_path) as (app, seen):
@@ -178,7 +172,7 @@ async def test_a_long_backlog_of_one_partition_leaves_room_for_another_and_an_id
 
 
 @awaited
-async def test_an_app_comes_up_with_all_partitions_in_one_announced_rebalance(
+async def test_an_app_comes_up_at_once(
     journal: Journal, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(journal, "a")
@@ -192,9 +186,7 @@ async def test_an_app_comes_up_with_all_partitions_in_one_announced_rebalance(
 
 
 @awaited
-async def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again(
-    journal: Journal, tmp_path: Path
-) -> None:
+async def test_a_new_topic_is_taken_in_the_unacknowledged_again(journal: Journal, tmp_path: Path) -> None:
     put(journal, *"abc")
     async with collecting(tmp_path, lambda seen: len(seen) != 2) as (app, seen):
         await until(lambda: len(seen) == 3 and committed(journal)[0] == 1)
@@ -295,9 +287,7 @@ async def test_what_is_begun_after_the_close_does_nothing(tmp_path: Path) -> Non
 
 
 @given(st.integers(1, 500))
-def test_each_topic_is_declared_once_an_inbox_with_its_changelogs_partitions_and_none_grows_without_bound(
-    partitions: int,
-) -> None:
+def test_each_topic_is_declared_once_and_none_grows_without_bound(partitions: int) -> None:
     topics = {topic.name: topic for topic in declared(partitions)}
     assert len(topics) == len(declared(partitions)) == len(TOPICS) + len(TABLES)
     for table, inbox in TABLES.items():

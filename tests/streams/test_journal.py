@@ -102,9 +102,7 @@ def test_the_bus_writes_at_the_clocks_time(journal: Journal) -> None:
 # waiting
 
 
-def test_every_waiter_is_woken_by_an_append_to_its_partition_in_any_event_loop_and_an_abandoned_one_forgotten(
-    journal: Journal,
-) -> None:
+def test_every_waiter_is_woken_in_any_loop_and_an_abandoned_one_forgotten(journal: Journal) -> None:
     async def run() -> None:
         at = {("t", partition): journal.end("t", partition) for partition in range(2)}
         abandoned = asyncio.ensure_future(journal.wait(at))
@@ -239,9 +237,7 @@ def test_the_journal_of_another_version_is_refused_with_what_to_do(tmp_path: Pat
             Journal.open(tmp_path / "journal", read_only=read_only)
 
 
-def test_one_process_shares_one_journal_readers_too_and_reading_one_that_is_not_there_says_so(
-    tmp_path: Path,
-) -> None:
+def test_one_process_shares_one_journal_and_reading_none_says_so(tmp_path: Path) -> None:
     with pytest.raises(JournalMissingError, match="nothing there"):
         Journal.open(tmp_path / "journal", read_only=True)
     assert not (tmp_path / "journal").exists()

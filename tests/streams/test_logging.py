@@ -45,9 +45,7 @@ def written(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return err.splitlines()
 
 
-def test_an_event_of_the_level_is_one_line_or_one_json_object_however_often_that_is_set(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_event_of_the_level_is_one_line_or_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
     url = "https://example.org/a"
     configure(LogSettings())
     log.info("lease expired", url=url, attempts=2)
@@ -69,9 +67,7 @@ def test_an_event_of_the_level_is_one_line_or_one_json_object_however_often_that
     }  # fmt: skip
 
 
-def test_other_libraries_are_heard_from_warnings_up_and_python_warnings_are_events(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_other_libraries_are_heard_from_warnings_up(capsys: pytest.CaptureFixture[str]) -> None:
     configure(LogSettings(level="debug"))
     for name in ("faust.app", "mode.services", "aiokafka"):
         logging.getLogger(name).info("chatter")
@@ -108,7 +104,7 @@ def test_a_field_that_names_a_person_or_is_the_lines_own_is_refused_at_any_level
         ("x", {"title": "a" * 100_000}, "x title=" + "a" * 500 + "..."),
     ],
 )  # fmt: skip
-def test_urls_lose_login_query_and_fragment_and_long_values_are_cut(
+def test_urls_lose_queries_and_long_values_are_cut(
     event: str, fields: dict[str, object], expected: str
 ) -> None:
     assert EventFormatter().format(record(event, **fields)).partition(" info frontier: ")[2] == expected

@@ -129,9 +129,7 @@ def lag(positions: Mapping[int, int], ends: Ends) -> dict[str, float]:
     return {family.name: sample.value for family in reading.families() for sample in family.samples}
 
 
-def test_lag_is_what_lies_between_the_positions_and_the_ends_where_the_log_gives_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_lag_lies_between_the_positions_and_the_ends_the_log_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scentline.streams.runtime.ENDS_SECONDS", 0.01)
 
     async def ends(topic: str) -> Mapping[int, int]:

@@ -169,9 +169,7 @@ def test_what_follows_a_quarantined_fact_keeps_clear_of_the_origins_it_would_hav
 
 @pytest.mark.parametrize("error", [OSError("no space left on device"), MemoryError()], ids=["disk", "memory"])
 @awaited
-async def test_a_failure_of_the_machine_ends_the_process_and_what_was_half_absorbed_is_not_written(
-    tmp_path: Path, error: Exception
-) -> None:
+async def test_the_machines_failure_ends_it_and_nothing_is_written(tmp_path: Path, error: Exception) -> None:
     with a_runtime(Settings(data=tmp_path)) as runtime, disk(tmp_path) as rows:
         shard = rows.shard(int, ACCESSES)
         inbox, _ = an_inbox(runtime, shard, error)
@@ -215,9 +213,7 @@ def test_what_a_newer_worker_appended_is_read_over_and_nothing_goes_to_the_dead_
     assert found.letters == []
 
 
-def test_an_unknown_version_no_value_and_nested_without_end_go_to_the_dead_letters_with_a_reason(
-    tmp_path: Path,
-) -> None:
+def test_an_unknown_version_no_value_and_endless_nesting_are_dead_letters(tmp_path: Path) -> None:
     later = encode(msgspec.structs.replace(visits("bob"), version=VERSION + 1))
     deep = encode(Pack(facts=[]))[:-1] + b"\x90" + b"\x91" * 100_000
     found = taken_in(tmp_path, [later, encode(visits("ann")), None, deep], topic=SIGHTINGS)
@@ -327,7 +323,7 @@ def test_a_suspicion_lasts_until_the_message_is_taken_in_put_off_or_not(tmp_path
 
 
 @pytest.mark.parametrize(("error", "counted"), [(OSError, 0), (KeyboardInterrupt, 0), (MemoryError, 1)])
-def test_only_want_of_memory_is_held_against_a_message(
+def test_want_of_memory_alone_is_held_against_it(
     tmp_path: Path, error: type[BaseException], counted: int
 ) -> None:
     with pytest.raises(error), Attempts(tmp_path / "attempts").taking(HERE):

@@ -131,9 +131,7 @@ def by_backlinks(given: Task) -> Estimated:
         (SharkSearch(task("snow")), BEST, "ax", "a", "axbde"),
     ],
 )  # fmt: skip
-def test_the_order_of_a_web_by_hand(
-    crawler: Crawler, web: list[Page], seeds: str, hits: str, expected: str
-) -> None:
+def test_orders_by_hand(crawler: Crawler, web: list[Page], seeds: str, hits: str, expected: str) -> None:
     assert order(crawler, web, seeds, hits) == expected
 
 

@@ -115,9 +115,7 @@ def halved(of: Learned) -> Learned:
 
 
 @given(STEPS, st.dictionaries(st.sampled_from(PAGES), st.booleans(), max_size=8))
-def test_significant_users_and_the_region_are_those_of_the_paper(
-    steps: list[Step], verdicts: dict[str, bool]
-) -> None:
+def test_significant_users_and_region_are_the_papers(steps: list[Step], verdicts: dict[str, bool]) -> None:
     trace = Trace(steps)
     scorer = Significance(None, trace)
     crawler = CoreCrawler(Task((), trace, Random(1)), Settings(), scorer)
@@ -142,9 +140,7 @@ def test_significant_users_and_the_region_are_those_of_the_paper(
 
 
 @each_case("failures", [False, True])
-def test_crawlers_start_with_the_weights_that_are_given_and_their_mean_is_what_was_learned(
-    failures: bool,
-) -> None:
+def test_crawlers_start_with_given_weights_whose_mean_is_what_was_learned(failures: bool) -> None:
     school = School(INPUTS, failures)
     for _ in range(2):
         school(Task((), Trace([]), Random(1)), Truth((), Hindsight({})))

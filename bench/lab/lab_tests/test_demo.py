@@ -91,9 +91,7 @@ def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
     assert kept == [".scentline-demo", "notes.txt"]
 
 
-def test_a_demo_whose_data_a_crawl_uses_is_not_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_demo_that_a_crawl_uses_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def in_use(path: Path) -> None:
         raise JournalInUseError(str(path))
 

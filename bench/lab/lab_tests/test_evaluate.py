@@ -139,9 +139,7 @@ def test_the_tables_say_what_the_json_says(out: tuple[Path, Any]) -> None:
         assert (row["predicates"], row["runs"]) == ("2", "4")
 
 
-def test_without_a_log_the_learned_policy_is_compared_with_nothing_less(
-    files: Path, out: tuple[Path, Any]
-) -> None:
+def test_without_a_log_there_is_nothing_less_to_compare(files: Path, out: tuple[Path, Any]) -> None:
     # Where there is no log, both would be the policy itself.
     alone = [word for word in command("--policy", "learned") if word not in ("--log", "access.log.gz")]
     found = last_line(printed(files, *alone, "--out", "no-log", "--json"))

@@ -97,9 +97,7 @@ def test_runs_of_one_predicate_count_as_one_and_webs_alike() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12))
-def test_the_interval_lies_within_the_differences_and_turns_round_with_the_policies(
-    runs: list[tuple[float, float]],
-) -> None:
+def test_the_interval_lies_within_the_differences_and_turns_with_them(runs: list[tuple[float, float]]) -> None:
     first, second = apart([run[0] for run in runs]), apart([run[1] for run in runs])
     found, other = (paired_bootstrap(*pair, 1, samples=200) for pair in ((first, second), (second, first)))
     differences = [one - two for one, two in runs]
