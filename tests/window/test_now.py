@@ -85,7 +85,8 @@ def test_a_crawl_is_seen_as_it_runs_is_stopped_is_killed_and_ends(directory: Pat
 
     with running(directory, *a_crawl(directory, 200)) as crawl:
         wait_until(lambda: seen(reading)["running"], crawl)
-        wait_until(lambda: seen(reading)["figures"]["judged"] > kept.judged, crawl)
+        # Some more: the last group may not be on disk yet.
+        wait_until(lambda: seen(reading)["figures"]["judged"] > kept.judged + 5, crawl)
         crawl.kill()
         crawl.wait(PATIENCE)
     found = seen(reading, lambda view: view["state"]["mood"] == "bad")
