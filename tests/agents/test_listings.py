@@ -28,27 +28,38 @@ PICTURES = (
 )
 
 
-@each_case(
-    ("text", "urls"),
-    [
-        (BOM + b"\n" + ONE.removeprefix(b'<?xml version="1.0"?>'), [Dated("http://a/1", JANUARY)]),
-        (BOM + b"http://a/1\r\nftp://a/2\nhttps://a/3 \n", [Dated("http://a/1"), Dated("https://a/3")]),
-        (PICTURES, [Dated("http://a/?b=1&c=2")]),
-        # Dates are read in any place of their page.
-        (PLACES, [Dated("a", MARCH), Dated("b", MARCH + 9 * 3600), Dated("c"), Dated("d", MARCH + 2 * 86_400),
-                  Dated("e")]),
-        # What is broken is read as far as it goes.
-        (PICTURES[:-40], [Dated("http://a/?b=1&c=2")]),
-        (urlset("http://a/" + "x" * 2000), []),
-        (b"http://a/" + b"x" * 2000 + b"\nhttp://a/1", [Dated("http://a/1")]),
-        # A sitemap holds no feed.
-        (b"<urlset><item><link>http://a/1</link></item></urlset>", []),
-    ],
-)  # fmt: skip
-def test_the_pages_of_a_sitemap_are_told_with_their_dates(text: bytes, urls: list[Dated]) -> None:
+SITEMAPS: list[tuple[bytes, list[Dated]]] = [
+    (BOM + b"\n" + ONE.removeprefix(b'<?xml version="1.0"?>'), [Dated("http://a/1", JANUARY)]),
+    (BOM + b"http://a/1\r\nftp://a/2\nhttps://a/3 \n", [Dated("http://a/1"), Dated("https://a/3")]),
+    (PICTURES, [Dated("http://a/?b=1&c=2")]),
+    # Dates are read in any place of their page.
+    (PLACES, [Dated("a", MARCH), Dated("b", MARCH + 9 * 3600), Dated("c"), Dated("d", MARCH + 2 * 86_400),
+              Dated("e")]),
+    # What is broken is read as far as it goes.
+    (PICTURES[:-40], [Dated("http://a/?b=1&c=2")]),
+    (urlset("http://a/" + "x" * 2000), []),
+    (b"http://a/" + b"x" * 2000 + b"\nhttp://a/1", [Dated("http://a/1")]),
+    # A sitemap holds no feed.
+    (b"<urlset><item><link>http://a/1</link></item></urlset>", []),
+]  # fmt: skip
+FEEDS: list[tuple[bytes, list[Dated]]] = [
+    (RSS, [Dated("http://a/1?b=1&c=2", NINE + 3600), Dated("http://a/2", NINE)]),
+    (RDF, [Dated("http://a/1", NINE - 9 * 3600)]),
+    (ATOM, [Dated("/1", NINE), Dated("/2", NINE - 3600)]),
+    # A broken one is read as far as it goes.
+    (RSS[: RSS.index(b"<![CDATA[ http")], [Dated("http://a/1?b=1&c=2", NINE + 3600)]),
+    (RSS.replace(b"&amp; black", b"&nbsp; & black"),
+     [Dated("http://a/1?b=1&c=2", NINE + 3600), Dated("http://a/2", NINE)]),
+    # A feed holds no sitemap.
+    (b"<rss><url><loc>http://a/1</loc></url><sitemap><loc>http://a/2</loc></sitemap></rss>", []),
+]  # fmt: skip
+
+
+@each_case(("feed", "text", "urls"), [(cases is FEEDS, *case) for cases in (SITEMAPS, FEEDS) for case in cases])
+def test_pages_are_told_with_their_dates(feed: bool, text: bytes, urls: list[Dated]) -> None:
     for form in (text, gzip.compress(text)):
         found = read(form)
-        assert (found.urls, found.files, found.feed) == (urls, [], False)
+        assert (found.urls, found.files, found.feed) == (urls, [], feed)
 
 
 @each_case(
@@ -61,26 +72,6 @@ def test_the_pages_of_a_sitemap_are_told_with_their_dates(text: bytes, urls: lis
 )  # fmt: skip
 def test_the_files_of_an_index_are_its_sitemaps(text: bytes, urls: list[Dated], files: list[Dated]) -> None:
     assert (read(text).urls, read(text).files) == (urls, files)
-
-
-@each_case(
-    ("text", "urls"),
-    [
-        (RSS, [Dated("http://a/1?b=1&c=2", NINE + 3600), Dated("http://a/2", NINE)]),
-        (RDF, [Dated("http://a/1", NINE - 9 * 3600)]),
-        (ATOM, [Dated("/1", NINE), Dated("/2", NINE - 3600)]),
-        # A broken one is read as far as it goes.
-        (RSS[: RSS.index(b"<![CDATA[ http")], [Dated("http://a/1?b=1&c=2", NINE + 3600)]),
-        (RSS.replace(b"&amp; black", b"&nbsp; & black"),
-         [Dated("http://a/1?b=1&c=2", NINE + 3600), Dated("http://a/2", NINE)]),
-        # A feed holds no sitemap.
-        (b"<rss><url><loc>http://a/1</loc></url><sitemap><loc>http://a/2</loc></sitemap></rss>", []),
-    ],
-)  # fmt: skip
-def test_entries_of_a_feed_are_told_with_their_last_date(text: bytes, urls: list[Dated]) -> None:
-    for form in (text, gzip.compress(text)):
-        found = read(form)
-        assert (found.urls, found.files, found.feed) == (urls, [], True)
 
 
 @each_case(

@@ -39,7 +39,7 @@ from tests.e2e.crawls import options, synthetic, write_labels
 
 WEB = SyntheticWeb(7, 6, 40, 4)
 KEY = "key"
-BUDGET = 50
+BUDGET = 30
 #: Few visitors are kept of a page, so that most users are left out at some.
 GIVEN = {"streams.partitions": 2, "frontier.visitors": 2, "frontier.explore": 0.2}
 LOUD = {"SCENTLINE_LOG__LEVEL": "debug"}
@@ -262,7 +262,7 @@ def test_without_the_key_no_name_is_forgotten_nor_told(tmp_path: Path) -> None:
     assert "no key of the pseudonyms" in said and "alice" not in said
 
 
-def test_a_replacement_stays_in_its_partitions_and_bounds() -> None:
+def test_a_replacement_stays_in_its_partitions_and_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     old = pseudonym("alice")
     bounds = Bounds(int(old, 16) - 10**9, int(old, 16) + 10**9)
     for _ in range(5):
@@ -271,6 +271,7 @@ def test_a_replacement_stays_in_its_partitions_and_bounds() -> None:
         assert bounds.above < int(new, 16) < bounds.below
         for prefix in ("", "u:"):
             assert partition_of(prefix + new, 5) == partition_of(prefix + old, 5)
+    monkeypatch.setattr("scentline.agents.operate.replacement._ATTEMPTS", 1_000)
     with pytest.raises(ConfigurationError, match="found no pseudonym"):
         choose(old, Bounds(int(old, 16) - 1, int(old, 16) + 1), 1)
 
