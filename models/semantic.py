@@ -231,13 +231,13 @@ def last_words(url: str) -> str:
     return " ".join(words(unquote(_ENDING.sub("", segments[-1])))) if segments else ""
 
 
-def subject(last: str, anchors: Iterable[str]) -> str:
-    """Return the subject of a page before it is fetched: its URL's `last_words` and anchors, each once.
+def subjects(urls: Iterable[str], links: Iterable[Iterable[str]]) -> list[str]:
+    """Return the subjects of pages before they are fetched: their URLs' `last_words` and anchors, each once.
 
-    >>> subject(last_words("http://example.org/wp/British_Rail.html"), ["trains", "british rail", "trains"])
-    'british rail trains'
+    >>> subjects([last_words("http://example.org/wp/Rail.html")], [["trains", "rail", "trains"]])
+    ['rail trains']
     """
-    return " ".join(dict.fromkeys(text for text in (last, *anchors) if text))
+    return [" ".join(dict.fromkeys(filter(None, (url, *said)))) for url, said in zip(urls, links, strict=True)]
 
 
 def page_subject(url: str, title: str) -> str:
@@ -248,7 +248,7 @@ def page_subject(url: str, title: str) -> str:
     >>> page_subject("http://example.org/wp/British_Rail.html", "British Rail")
     'british rail'
     """
-    return " ".join(subject(last_words(url), (" ".join(words(title)),)).split()[:MOST_WORDS])
+    return " ".join(subjects([last_words(url)], [[" ".join(words(title))]])[0].split()[:MOST_WORDS])
 
 
 class _Learnt:

@@ -15,7 +15,7 @@ repeated fact has the same origin: a source reads its messages in order and gath
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -183,9 +183,18 @@ class Shard(Outbox, Generic[Row]):
         self._keep(key, row, len(raw))
         return row
 
+    def get_all(self, keys: Iterable[bytes]) -> list[Row | None]:
+        """Return the current rows of some keys."""
+        return [*map(self.get, keys)]
+
     def put(self, key: bytes, row: Row) -> None:
         """Stage a new or changed row."""
         self._dirty[key] = row
+
+    def put_all(self, rows: Mapping[bytes, Row]) -> None:
+        """Stage new or changed rows."""
+        for key, row in rows.items():
+            self.put(key, row)
 
     def delete(self, key: bytes) -> None:
         """Stage a row's removal."""
@@ -203,10 +212,9 @@ class Shard(Outbox, Generic[Row]):
             self._held -= kept[1]
 
     def _keep(self, key: bytes, row: Row, size: int) -> None:
-        size += ROW_BYTES
-        kept = self._cache.pop(key, None)
-        self._cache[key] = row, size
-        self._held += size if kept is None else size - kept[1]
+        self.let_go(key)
+        self._cache[key] = row, size + ROW_BYTES
+        self._held += size + ROW_BYTES
 
     def let_go_of_excess(self) -> None:
         """Drop the least recently used rows, while none is in use: they are changed in place."""
@@ -219,12 +227,10 @@ class Shard(Outbox, Generic[Row]):
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, Row]]:
         """Yield the rows on disk with ``prefix`` in key order, each with its latest changes."""
         for key, raw in self.store.scan(prefix, after):
-            if key in self._dirty or key in self._flying or key in self._cache:
-                row = self.get(key)
-                if row is not None:
-                    yield key, row
-            else:
-                yield key, self._codec.decode(raw)
+            known = key in self._dirty or key in self._flying or key in self._cache
+            row = self.get(key) if known else self._codec.decode(raw)
+            if row is not None:
+                yield key, row
 
     # messages
 

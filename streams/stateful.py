@@ -118,12 +118,10 @@ class Stateful(Generic[Row]):
                 for partition, store in zip(owned, stores, strict=True):
                     self._open(partition, store, self._cached_bytes // len(owned))
 
-    def _open(self, partition: int, store: Store, cached: int) -> Shard[Row]:
-        source = f"{self.topic.name}/{partition}"
-        shard = Shard(partition, source, store, self._codec, cached)
+    def _open(self, partition: int, store: Store, cached: int) -> None:
+        shard = Shard(partition, f"{self.topic.name}/{partition}", store, self._codec, cached)
         self.shards[partition] = shard
         self._handler.opened(shard)
-        return shard
 
     def _drop_shards(self) -> None:
         for shard in list(self.shards.values()):
@@ -297,8 +295,7 @@ class Stateful(Generic[Row]):
         if timer is not None:
             timer.cancel()
         try:
-            owned = partial(self.owns, shard)
-            await commit(shard, self._committer, owned, self._landed)
+            await commit(shard, self._committer, partial(self.owns, shard), self._landed)
         except LostShardError:
             self._lost.inc()
             if self.shards.get(shard.partition) is shard:

@@ -114,7 +114,7 @@ class Web:
         for place, target in enumerate(self.targets(page)):
             words = ((ANCHOR, target), (AROUND, target + page), (ABOVE, page + place // 5))
             said = "\t".join(self.text(count, number) for count, number in words)
-            linking.add(identifier(self.url(target)), place, said)
+            linking.add([identifier(self.url(target))], [place], [said])
         children = ChildrenRow()
         for place in (1, 2, 3):
             other = page + place

@@ -181,7 +181,7 @@ class Book:
 
     def _wait(self, shard: Rows, key: bytes, row: PageRow, until: float) -> None:
         row.not_before, row.state = until, "candidate"
-        self._pages.keep(shard, key, row)
+        self._pages.keep(shard, {key: row})
 
     def _missing(self, shard: Rows, key: bytes, row: PageRow, end: Fetched, missing: Missing) -> None:
         row.reason = missing.reason
@@ -278,7 +278,7 @@ class Book:
                 row.inherited[predicate] = priority
                 if predicate in sighting.inputs and row.state == "candidate":
                     row.inputs[predicate] = sighting.inputs[predicate]
-        self._pages.keep(shard, key, row)
+        self._pages.keep(shard, {key: row})
 
 
 def book_of(settings: CrawlSettings, partitions: Callable[[str], int]) -> Book:

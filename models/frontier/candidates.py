@@ -220,11 +220,10 @@ class Candidates:
         """Mark all scores as stale."""
         self._fresh.clear()
 
-    def refresh(self, shard: Rows, pages: Iterable[bytes], now: float) -> None:
+    def refresh(self, shard: Rows, pages: Sequence[bytes], now: float) -> None:
         """Score candidates again and queue them accordingly."""
-        found = (shard.get(page) for page in pages)
-        rows = [row for row in found if isinstance(row, PageRow) and row.state == "candidate"]
-        self.offer(shard, rows, now)
+        rows = keys.known_pages(shard, pages).values()
+        self.offer(shard, [row for row in rows if row.state == "candidate"], now)
 
     def offer(self, shard: Rows, rows: Iterable[PageRow], now: float) -> None:
         """Put distinct open URLs in the queues or among the retries; set those below the threshold aside."""

@@ -5,13 +5,20 @@ link, or the start of a user's session. Levels and counts are functions of the f
 which pages are fetched.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from scentline.models.facts import Fetched, Found, Linked, Moved, Page, Visited
-from scentline.models.frontier.keys import PAGE_PREFIX, Rows, depth_of, page_key, parent_of, put_depth
-from scentline.models.frontier.linking import ParentRow, identifiers_in
+from scentline.models.frontier.keys import (
+    PAGE_PREFIX,
+    Rows,
+    depth_of,
+    page_key,
+    parent_of,
+    put_depth,
+    targets_of,
+)
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import Depth, PageRow
 from scentline.models.papers.depth import (
@@ -180,7 +187,7 @@ class Levels:
                 continue
             prefixes = prefixes_of(site)
             within, led = 0, place.level + 1
-            for target, found in _targets(shard, parent_of(shard, key[len(PAGE_PREFIX) :])):
+            for target, found in targets_of(shard, parent_of(shard, key[len(PAGE_PREFIX) :])).items():
                 if found.url.startswith(prefixes):
                     within += 1
                     if found.place is None or led < found.place.led:
@@ -198,7 +205,7 @@ class Levels:
         after = place.new_above
         if after != above:
             growth.renew(above, after)
-        self._pages.keep(shard, key, row)
+        self._pages.keep(shard, {key: row})
         return [(key, row, before)] if place.level < before else []
 
 
@@ -207,14 +214,6 @@ def placed(row: PageRow) -> Place:
     if row.place is None:
         row.place = Place(row.depth)
     return row.place
-
-
-def _targets(shard: Rows, parent: ParentRow) -> Iterator[tuple[bytes, PageRow]]:
-    for target in identifiers_in(parent.targets):
-        key = PAGE_PREFIX + target
-        row = shard.get(key)
-        if isinstance(row, PageRow):
-            yield key, row
 
 
 @dataclass(slots=True)

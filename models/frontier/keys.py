@@ -1,10 +1,10 @@
 """The rows of a partition as the frontier sees them, their keys, and lookups."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Protocol, TypeGuard
 
 from scentline.models.facts import Linked
-from scentline.models.frontier.linking import ChildrenRow, ParentRow
+from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in
 from scentline.models.frontier.rows import (
     BesideRow,
     Depth,
@@ -12,6 +12,7 @@ from scentline.models.frontier.rows import (
     HostRow,
     HubRow,
     News,
+    PageRow,
     TotalsRow,
     VisitRow,
 )
@@ -34,8 +35,14 @@ class Rows(Protocol):
     def get(self, key: bytes) -> FrontierRow | None:
         """Return a row as it stands."""
 
+    def get_all(self, keys: Iterable[bytes]) -> list[FrontierRow | None]:
+        """Return the rows of some keys as they stand."""
+
     def put(self, key: bytes, row: FrontierRow) -> None:
         """Keep a new or changed row."""
+
+    def put_all(self, rows: Mapping[bytes, FrontierRow]) -> None:
+        """Keep new or changed rows."""
 
     def delete(self, key: bytes) -> None:
         """Remove a row."""
@@ -159,8 +166,24 @@ def ways_key(site: str, url: str) -> bytes:
 
 def parent_of(shard: Rows, page: bytes) -> ParentRow:
     """Return a linking page's row, an empty one where there is none."""
-    row = shard.get(PARENT_PREFIX + page)
-    return row if isinstance(row, ParentRow) else ParentRow()
+    return parents_of(shard, (page,))[0]
+
+
+def parents_of(shard: Rows, pages: Iterable[bytes]) -> list[ParentRow]:
+    """Return the rows of linking pages, an empty one where there is none."""
+    found = shard.get_all([PARENT_PREFIX + page for page in pages])
+    return [row if isinstance(row, ParentRow) else ParentRow() for row in found]
+
+
+def known_pages(shard: Rows, keys: Collection[bytes]) -> dict[bytes, PageRow]:
+    """Return those of the rows of URLs that there are, by their keys."""
+    rows = zip(keys, shard.get_all(keys), strict=True)
+    return {key: row for key, row in rows if isinstance(row, PageRow)}
+
+
+def targets_of(shard: Rows, parent: ParentRow) -> dict[bytes, PageRow]:
+    """Return the rows of a linking page's targets, by their keys."""
+    return known_pages(shard, [PAGE_PREFIX + target for target in identifiers_in(parent.targets)])
 
 
 def is_first(fact: object, shard: Rows) -> TypeGuard[Linked]:

@@ -180,7 +180,7 @@ class EvidenceEmitter:
         gathered, self._gathered = self._gathered, {}
         for verdict, found in gathered.items():
             # In the order of their names: it numbers the slots, which decides how sums round.
-            features = sorted(name for name, times in found.items() if times)
+            features = sorted([name for name, times in found.items() if times])
             if features:
                 change = Change(features, dict(verdict), np.array([found[name] for name in features], INT32))
                 self._kept.setdefault(shard.partition, []).append(change)

@@ -1,5 +1,7 @@
 """The rows of linking pages and of their judged targets, packed: they are the longest, or written most."""
 
+from collections.abc import Collection, Iterable
+
 import msgspec
 
 from scentline.models.page import Verdict
@@ -34,23 +36,21 @@ class ParentRow(msgspec.Struct, array_like=True, tag="linking"):
         """The words of the page."""
         return frozenset(self.text.split())
 
-    def add(self, target: bytes, position: int, said: str) -> None:
-        """Add a link, or replace an earlier one to the same target."""
-        place = place_in(self.targets, target)
-        if place is None:
-            self.targets += target
-            self.positions.append(position)
-            self.said.append(said)
-        else:
-            self.positions[place], self.said[place] = position, said
+    def add(self, targets: Iterable[bytes], positions: Iterable[int], said: Iterable[str]) -> None:
+        """Add links; each replaces an earlier one to the same target."""
+        known = {target: place for place, target in enumerate(identifiers_in(self.targets))}
+        for target, position, words in zip(targets, positions, said, strict=True):
+            place = known.setdefault(target, len(known))
+            self.positions[place : place + 1], self.said[place : place + 1] = [position], [words]
+        self.targets = b"".join(known)
 
     def place(self, target: bytes) -> int:
         """Return the index of the link to a target; `KeyError` where there is none."""
-        return place_of(self.targets, target)
+        return places_of(self.targets, (target,))[0]
 
-    def words_at(self, place: int) -> LinkWords:
-        """Return the distinct words of a link."""
-        return LinkWords(*map(str.split, self.said[place].split("\t")))
+    def words_at(self, places: Iterable[int]) -> list[LinkWords]:
+        """Return the distinct words of links."""
+        return [LinkWords(*map(str.split, self.said[place].split("\t"))) for place in places]
 
 
 class ChildrenRow(msgspec.Struct, array_like=True, tag="children"):
@@ -118,12 +118,17 @@ def place_in(identifiers: bytes, page: bytes) -> int | None:
     return None if at < 0 else at // IDENTIFIER_BYTES
 
 
-def place_of(identifiers: bytes, page: bytes) -> int:
-    """Return the index of a page in concatenated identifiers; `KeyError` where it is not among them."""
-    place = place_in(identifiers, page)
-    if place is None:
-        raise KeyError(page)
-    return place
+def places_of(identifiers: bytes, pages: Collection[bytes]) -> list[int]:
+    """Return the indices of pages in concatenated identifiers; `KeyError` where one is not among them."""
+    found = [place for page in pages if (place := place_in(identifiers, page)) is not None]
+    if len(found) < len(pages):
+        raise KeyError(pages)
+    return found
+
+
+def links_to(parents: Iterable[ParentRow], target: bytes) -> list[LinkWords]:
+    """Return the words of the link to a target from each of its linking pages."""
+    return [words for parent in parents for words in parent.words_at((parent.place(target),))]
 
 
 def identifiers_in(identifiers: bytes) -> list[bytes]:

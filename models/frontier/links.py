@@ -16,15 +16,17 @@ from scentline.models.frontier.keys import (
     Rows,
     children_of,
     parent_of,
+    parents_of,
+    targets_of,
 )
 from scentline.models.frontier.ledger import EvidenceEmitter
-from scentline.models.frontier.linking import ParentRow, identifiers_in, place_in
+from scentline.models.frontier.linking import ParentRow, links_to, place_in
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import PageRow
 from scentline.models.lessons import NOTHING, Lessons, LinkFrom
 from scentline.models.page import Link, Verdict, unknown
 from scentline.models.policy.batch import NEAR, NEAR_AT_MOST
-from scentline.models.policy.candidate import LinkWords
+from scentline.models.policy.candidate import said_in
 from scentline.models.policy.factors import joined, link_features
 from scentline.models.policy.features import link
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier, prefixes_of
@@ -72,10 +74,9 @@ class Links:
         parent.partitions = sighting.partitions
         parent.time = sighting.time
         shard.put(PARENT_PREFIX + sighting.page, parent)
-        prefixes = prefixes_of(host(sighting.url))
-        rows = [self._in_link(shard, sighting, parent, found, prefixes) for found in sighting.links]
+        rows = self._in_links(shard, sighting, parent, sighting.links)
         if self._depths is not None:
-            self._depths.linked(shard, sighting, filter(None, rows))
+            self._depths.linked(shard, sighting, rows)
 
     def _linked_again(self, shard: Rows, sighting: Linked, parent: ParentRow) -> None:
         """Apply what a revisit of a linking page changed: its verdict, its words, and added links.
@@ -88,9 +89,7 @@ class Links:
         self._tell_of_targets(shard, sighting, parent)
         shard.put(PARENT_PREFIX + sighting.page, parent)
         new = [found for found in sighting.links if place_in(parent.targets, identifier(found.url)) is None]
-        prefixes = prefixes_of(host(sighting.url))
-        for found in new:
-            self._in_link(shard, sighting, parent, found, prefixes)
+        self._in_links(shard, sighting, parent, new)
         self._note_revised(shard, sighting.page)
 
     def _revise(self, shard: Rows, sighting: Linked, parent: ParentRow) -> None:
@@ -99,17 +98,17 @@ class Links:
         if text != parent.text:
             self._reword(shard, sighting.page, parent, text)
         if old != parent.verdict:
-            for page, row in self._targets(shard, parent):
+            for key, row in targets_of(shard, parent).items():
                 _count_link(row, old, -1)
-                self._count_verdict(shard, page, row, parent.verdict)
+                self._count_verdict(shard, key, row, parent.verdict)
                 answer = self._teaching(row)
                 if answer is not None:
                     self._evidence.count(link_features(old), answer, -1)
 
-    def _count_verdict(self, shard: Rows, page: bytes, row: PageRow, verdict: Verdict) -> None:
+    def _count_verdict(self, shard: Rows, key: bytes, row: PageRow, verdict: Verdict) -> None:
         """Count a link by the verdict on its page, or by the new part of it."""
         _count_link(row, verdict)
-        self._pages.keep(shard, PAGE_PREFIX + page, row)
+        self._pages.keep(shard, {key: row})
         answer = self._teaching(row)
         if answer is not None:
             self._evidence.count(link_features(verdict), answer)
@@ -118,8 +117,8 @@ class Links:
         """Change the words of a linking page; where they count, recount its judged targets."""
         kept = []
         if self._lessons.links:
-            found = self._targets(shard, parent)
-            kept = [(row, self.features(shard, row)) for _, row in found if name in row.parents]
+            found = targets_of(shard, parent).values()
+            kept = [(row, self.features(shard, row)) for row in found if name in row.parents]
         parent.text = text
         shard.put(PARENT_PREFIX + name, parent)
         for row, before in kept:
@@ -134,22 +133,22 @@ class Links:
         if not added:
             return
         parent.partitions = tuple(sorted({*parent.partitions, *added}))
-        for page, row in self._targets(shard, parent):
-            answer = self._lessons.answer(row.verdict, failed=row.failed)
-            if answer is not None and self._lessons.counts_links:
+        for key, row in targets_of(shard, parent).items():
+            answer, page = self._answered(row), key[len(PAGE_PREFIX) :]
+            if answer is not None:
                 position = parent.positions[parent.place(page)]
                 near = Neighbour(page, answer, parent=sighting.page, position=position)
                 for partition in added:
                     if partition != shard.partition:
                         shard.emit(SIGHTINGS, partition, near)
 
-    def _targets(self, shard: Rows, parent: ParentRow) -> list[tuple[bytes, PageRow]]:
-        found = [(page, shard.get(PAGE_PREFIX + page)) for page in identifiers_in(parent.targets)]
-        return [(page, row) for page, row in found if isinstance(row, PageRow)]
-
     def _teaching(self, row: PageRow) -> Verdict | None:
         """Return the answer for a link target, None where it teaches nothing about links to it."""
-        if row.silent or not self._lessons.counts_links:
+        return None if row.silent else self._answered(row)
+
+    def _answered(self, row: PageRow) -> Verdict | None:
+        """Return the answer for a link target, None without one, or where links do not count."""
+        if (row.verdict is None and not row.failed) or not self._lessons.counts_links:
             return None
         return self._lessons.answer(row.verdict, failed=row.failed)
 
@@ -160,36 +159,29 @@ class Links:
         shard.put(CHILDREN_PREFIX + name, children)
         self.noted[shard.partition].add(name)
 
-    def _in_link(
-        self, shard: Rows, sighting: Linked, parent: ParentRow, found: Link, native: tuple[str, ...]
-    ) -> PageRow | None:
-        """Note one link; return the row of its target, None for a link to the page itself.
-
-        URLs of the page's own host begin with one of ``native``.
-        """
-        page = identifier(found.url)
-        if page == sighting.page:
-            return None
-        key = PAGE_PREFIX + page
-        row = self._pages.at(shard, key, found.url, sighting.depth + 1)
-        parent.add(page, found.position, self._said(found))
-        _count_link(row, parent.verdict)
-        row.native = row.native or found.url.startswith(native)
-        before = row.parents
-        row.parents = joined(before, sighting.page, page, self._bound)
-        self._pages.keep(shard, key, row)
-        if row.verdict is None and not row.failed:
-            return row
-        answer = self._lessons.answer(row.verdict, failed=row.failed)
-        if answer is not None and self._lessons.counts_links:
-            if not row.silent:
-                self._evidence.count(link_features(parent.verdict), answer)
-            self._correct(shard, before, row, page, answer)
-            self._register(shard, sighting.page, parent, page, answer, found.position)
-        return row
-
-    def _said(self, found: Link) -> str:
-        return "\t".join(map(" ".join, LinkWords.of(found))) if self._wordy else ""
+    def _in_links(
+        self, shard: Rows, sighting: Linked, parent: ParentRow, found: Iterable[Link]
+    ) -> Iterable[PageRow]:
+        """Note links; return the rows of their targets, which the page itself is not among."""
+        own = prefixes_of(host(sighting.url))
+        links = {page: each for each in found if (page := identifier(each.url)) != sighting.page}
+        said = said_in(links.values()) if self._wordy else [""] * len(links)
+        parent.add(links, [each.position for each in links.values()], said)
+        urls = {PAGE_PREFIX + page: each.url for page, each in links.items()}
+        rows = self._pages.find_all(shard, urls, sighting.depth + 1)
+        kept = joined([row.parents for row in rows.values()], sighting.page, links, self._bound)
+        for page, row, parents in zip(links, rows.values(), kept, strict=True):
+            _count_link(row, parent.verdict)
+            row.native = row.native or row.url.startswith(own)
+            before, row.parents = row.parents, parents
+            answer = self._answered(row)
+            if answer is not None:
+                if not row.silent:
+                    self._evidence.count(link_features(parent.verdict), answer)
+                self._correct(shard, before, row, page, answer)
+                self._register(shard, sighting.page, parent, page, answer, links[page].position)
+        self._pages.keep(shard, rows)
+        return rows.values()
 
     def rejudged(self, shard: Rows, sighting: Linked) -> None:
         """Apply the verdict of later predicates on a kept linking page."""
@@ -201,8 +193,8 @@ class Links:
         parent.verdict = parent.verdict | verdict
         shard.put(PARENT_PREFIX + name, parent)
         self._note_revised(shard, name)
-        for page, row in self._targets(shard, parent):
-            self._count_verdict(shard, page, row, verdict)
+        for key, row in targets_of(shard, parent).items():
+            self._count_verdict(shard, key, row, verdict)
 
     def _correct(self, shard: Rows, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict) -> None:
         """Correct what a judged page is counted under, where the kept in-links that count changed."""
@@ -210,37 +202,36 @@ class Links:
         old, new = before[:most], row.parents[:most]
         if old == new or row.silent:
             return
-        found = {name: self._link_from(shard, name, page) for name in dict.fromkeys([*old, *new])}
+        names = dict.fromkeys([*old, *new])
+        found = dict(zip(names, self._links_from(shard, names, page), strict=True))
         change = self._lessons.change_of_links([found[name] for name in old], [found[name] for name in new])
         self._evidence.change(verdict, *change)
 
-    def _link_from(self, shard: Rows, name: bytes, page: bytes) -> LinkFrom:
-        parent = parent_of(shard, name)
-        words = parent.words if self._lessons.links else NOTHING
-        return LinkFrom(words, parent.words_at(parent.place(page)))
+    def _links_from(self, shard: Rows, names: Iterable[bytes], page: bytes) -> list[LinkFrom]:
+        parents = parents_of(shard, names)
+        words = [parent.words if self._lessons.links else NOTHING for parent in parents]
+        return [*map(LinkFrom, words, links_to(parents, page))]
 
     # the verdict on a link target
 
     def features(self, shard: Rows, row: PageRow) -> frozenset[str]:
         """Return the features that its kept in-links add to a judged page."""
-        page = identifier(row.url)
         names = row.parents[: self._lessons.in_links]
-        return self._lessons.of_links([self._link_from(shard, name, page) for name in names])
+        return self._lessons.of_links(self._links_from(shard, names, identifier(row.url)))
 
     def judged(self, shard: Rows, row: PageRow, verdict: Verdict) -> None:
         """Count the links to a judged page by ``verdict``, and note its answer with its linking pages.
 
         Where links do not count, siblings do not count either.
         """
-        answer = self._lessons.answer(row.verdict, failed=row.failed)
-        if answer is None or not self._lessons.counts_links:
+        answer = self._answered(row)
+        if answer is None:
             return
         if not row.silent:
             self.count(row, verdict)
         page = identifier(row.url)
         near: set[bytes] = set()
-        for name in row.parents:
-            parent = parent_of(shard, name)
+        for name, parent in zip(row.parents, parents_of(shard, row.parents), strict=True):
             place = parent.place(page)
             position = parent.positions[place]
             self._register(shard, name, parent, page, answer, position)
@@ -269,8 +260,8 @@ class Links:
     def near(self, shard: Rows, sighting: Neighbour) -> None:
         """Absorb the verdict on a link target in another partition."""
         self._note(shard, sighting.parent, sighting.page, sighting.verdict, sighting.position)
-        parent = parent_of(shard, sighting.parent)
-        self._pages.touch(shard, _near(parent, None, sighting.position, NEAR_AT_MOST))
+        near = _near(parent_of(shard, sighting.parent), None, sighting.position, NEAR_AT_MOST)
+        self._pages.touch(shard, near)
 
     def _note(self, shard: Rows, name: bytes, child: bytes, verdict: Verdict, position: int) -> bool:
         children = children_of(shard, name)
@@ -292,8 +283,7 @@ def _count_link(row: PageRow, verdict: Verdict, times: int = 1) -> None:
 
 def _near(parent: ParentRow, own: int | None, position: int, most: int) -> list[bytes]:
     """Return at most ``most`` targets of links near a position, except the one at the index ``own``."""
-    positions = enumerate(parent.positions)
-    near = [place for place, other in positions if abs(other - position) <= NEAR and place != own]
+    near = [at for at, other in enumerate(parent.positions) if abs(other - position) <= NEAR and at != own]
     return [parent.targets[IDENTIFIER_BYTES * place :][:IDENTIFIER_BYTES] for place in near[:most]]
 
 

@@ -68,7 +68,7 @@ class Hubs:
             row = HubRow(url, rate, hub.until)
             key, page = self._pages.find(shard, url, 0)
             self._pages.free(shard, page)
-            self._pages.keep(shard, key, page)
+            self._pages.keep(shard, {key: page})
             if page.verdict is not None:
                 _visited(row, page.judged_at)
         elif hub.until <= row.until:
@@ -92,7 +92,7 @@ class Hubs:
             if shard.get(page_key(link.url)) is None:
                 key, row = self._pages.find(shard, link.url, sighting.depth + 1)
                 row.found = by
-                self._pages.keep(shard, key, row)
+                self._pages.keep(shard, {key: row})
                 new += row.state != "trapped"
         if not new:
             return

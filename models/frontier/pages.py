@@ -9,7 +9,7 @@ on another worker, no host is fetched from before its time, and no robots.txt be
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from scentline.models.facts import Early, Fetched, Missing, Moved, Page
 from scentline.models.frontier.answers import cause_of, count_cause
@@ -20,11 +20,12 @@ from scentline.models.frontier.keys import (
     Rows,
     host_key,
     host_of,
+    known_pages,
     robots_key,
     totals_of,
 )
 from scentline.models.frontier.politeness import HostClocks, HostState
-from scentline.models.frontier.rows import OPEN, HostRow, PageRow, State
+from scentline.models.frontier.rows import OPEN, HostRow, PageRow, State, TotalsRow
 from scentline.models.page import Verdict
 from scentline.models.records import RobotsTxt
 from scentline.models.settings import FrontierSettings
@@ -45,29 +46,31 @@ class Pages:
     def find(self, shard: Rows, url: str, depth: int | None = None) -> tuple[bytes, PageRow]:
         """Return a URL's key and its row, new for an unknown URL; ``depth`` is that of one way to it."""
         key = PAGE_PREFIX + identifier(url)
-        return key, self.at(shard, key, url, depth)
+        return key, self.find_all(shard, {key: url}, depth)[key]
 
-    def at(self, shard: Rows, key: bytes, url: str, depth: int | None = None) -> PageRow:
-        """Return the row of a URL with a known key, as `find` does."""
-        row = shard.get(key)
-        if not isinstance(row, PageRow):
-            totals = totals_of(shard)
-            row = PageRow(url=url, depth=depth or 0, discovered=totals.discovered)
-            totals.discovered += 1
-            row.reason = trap(url, self._bounds) if self._bounds is not None else ""
-            if row.reason:
-                row.state = "trapped"
-                totals.count(row.state, 1)
+    def find_all(self, shard: Rows, urls: Mapping[bytes, str], depth: int | None) -> dict[bytes, PageRow]:
+        """Return the rows of URLs by their keys, as `find` does."""
+        known, totals = known_pages(shard, urls), totals_of(shard)
+        for row in known.values():
+            row.depth = row.depth if depth is None else min(row.depth, depth)
+        rows = {key: known.get(key) or self._new(url, depth or 0, totals) for key, url in urls.items()}
+        if len(known) < len(rows):
             shard.put(TOTALS_KEY, totals)
-        elif depth is not None:
-            row.depth = min(row.depth, depth)
+        return rows
+
+    def _new(self, url: str, depth: int, totals: TotalsRow) -> PageRow:
+        row = PageRow(url=url, depth=depth, discovered=totals.discovered)
+        totals.discovered += 1
+        row.reason = trap(url, self._bounds) if self._bounds is not None else ""
+        if row.reason:
+            row.state = "trapped"
+            totals.count(row.state, 1)
         return row
 
-    def keep(self, shard: Rows, key: bytes, row: PageRow) -> None:
-        """Stage a changed row; an open one is to be rescored."""
-        shard.put(key, row)
-        if row.state in OPEN:
-            self.touched[shard.partition].add(key)
+    def keep(self, shard: Rows, rows: Mapping[bytes, PageRow]) -> None:
+        """Stage changed rows by their keys; open ones are to be rescored."""
+        shard.put_all(rows)
+        self.touched[shard.partition].update(key for key, row in rows.items() if row.state in OPEN)
 
     def free(self, shard: Rows, row: PageRow) -> None:
         """Make a trapped URL a candidate, as it was requested by name."""

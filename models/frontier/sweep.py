@@ -6,7 +6,7 @@ Opened shards are loaded first: their best candidates, then all other rows.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from scentline.models.frontier.keys import PAGE_PREFIX, Rows, host_key, start_of, totals_of
+from scentline.models.frontier.keys import PAGE_PREFIX, Rows, host_key, known_pages, start_of, totals_of
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.queue import SWEPT, CandidateQueue
 from scentline.models.frontier.rows import HostRow, PageRow, TotalsRow
@@ -79,8 +79,7 @@ class Opening:
         if len(taken) == most:
             self._best[partition] = shard, pages
         self._unknown.discard(partition)
-        rows = (shard.get(PAGE_PREFIX + page) for page in taken)
-        return shard, [row for row in rows if isinstance(row, PageRow)]
+        return shard, [*known_pages(shard, [PAGE_PREFIX + page for page in taken]).values()]
 
     def _step_of_the_rest(self) -> tuple[Rows, list[PageRow]]:
         partition, (shard, cursor) = next(iter(self._rest.items()))

@@ -7,15 +7,15 @@ before, its evidence is corrected.
 
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from scentline.models.facts import SIGHTINGS, Beside, Neighbour, Together, Visited
-from scentline.models.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, Rows, beside_of
+from scentline.models.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, Rows, beside_of, known_pages
 from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.links import Links
 from scentline.models.frontier.pages import Pages
-from scentline.models.frontier.rows import OPEN, BesideRow, PageRow
+from scentline.models.frontier.rows import OPEN, PageRow
 from scentline.models.lessons import NOTHING, Lessons
 from scentline.models.page import FAILED, Verdict, unknown
 from scentline.models.policy.factors import WORDS, rank
@@ -75,7 +75,7 @@ class Crowd:
         row.visits += 1
         if sighting.user not in row.visitors:
             row.visitors = sorted((*row.visitors, sighting.user))[: self._settings.visitors]
-        self._pages.keep(shard, key, row)
+        self._pages.keep(shard, {key: row})
         self._recount(row, before, self._of_visitors(row))
 
     def together(self, shard: Rows, sighting: Together) -> None:
@@ -93,7 +93,7 @@ class Crowd:
         if judged:
             self.noted[shard.partition].add(page)
         if judged or not row.visits:
-            self._pages.keep(shard, key, row)
+            self._pages.keep(shard, {key: row})
         else:
             shard.put(key, row)
         self._recount(row, before, self._of_others(shard, row))
@@ -154,7 +154,7 @@ class Crowd:
         found = beside_of(shard, sighting.page)
         if found.verdict == sighting.verdict and found.words == sighting.words:
             return
-        rows = list(self._beside(shard, found))
+        rows = known_pages(shard, [PAGE_PREFIX + page for page in found.pages]).values()
         # A page that satisfies no predicate says nothing of those beside it, except by its words.
         holds = any(sighting.verdict.values()) or any((found.verdict or {}).values())
         before = [self._of_others(shard, row) for row in rows] if holds or self._lessons.users else []
@@ -167,12 +167,6 @@ class Crowd:
         nearest = sorted(rows, key=lambda row: -row.together[sighting.page][1])
         candidates = [identifier(row.url) for row in nearest if row.state in OPEN]
         self._pages.touch(shard, candidates[:BESIDE_AT_MOST])
-
-    def _beside(self, shard: Rows, found: BesideRow) -> Iterator[PageRow]:
-        for page in found.pages:
-            row = shard.get(PAGE_PREFIX + page)
-            if isinstance(row, PageRow):
-                yield row
 
 
 class Said(NamedTuple):

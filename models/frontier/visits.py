@@ -217,7 +217,7 @@ class Visits:
             self._teaching.teach_again(shard, row, page.verdict, said, said_of(visit))
             if row.state != "judged":
                 self._pages.close(shard, page_key(row.url), row, "judged")
-            self._pages.keep(shard, page_key(row.url), row)
+            self._pages.keep(shard, {page_key(row.url): row})
             self._changes.judged(shard, row, page, time, before, since, changed=text)
         visit.partitions = tuple(sorted(partitions))
         if informed != partitions:

@@ -130,9 +130,9 @@ class LinkTable:
         self._words[start : self._said] = words
         return start
 
-    def silent(self, link: int) -> bool:
-        """Return whether the words of a link are unknown."""
-        return bool(self._starts[link] == _SILENT)
+    def silent(self, links: Sequence[int]) -> list[int]:
+        """Return those of some links whose words are unknown."""
+        return [link for link in links if self._starts[link] == _SILENT]
 
     def say(self, links: Sequence[int], words: Numbers, sizes: Sequence[int]) -> None:
         """Add the words of silent links: ``words`` in, around and above each, one after the other.

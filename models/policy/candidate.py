@@ -127,7 +127,12 @@ class LinkWords(NamedTuple):
     @classmethod
     def of(cls, link: Link) -> "LinkWords":
         """Return the words of a link."""
-        return cls(*(tuple(dict.fromkeys(words)) for words in (link.anchor, link.context, link.heading)))
+        return cls(*map(tuple, map(dict.fromkeys, (link.anchor, link.context, link.heading))))
+
+
+def said_in(links: Iterable[Link]) -> list[str]:
+    """Return the words of each link as a text: a part's distinct words, separated by spaces, parts by tabs."""
+    return ["\t".join(map(" ".join, LinkWords.of(link))) for link in links]
 
 
 # Prefixes of the features of `LinkWords`, in the order of its fields.
@@ -173,7 +178,7 @@ def _beyond(parts: Iterable[LinkWords], others: Sequence[LinkWords]) -> frozense
     """Return the features of the words of some links that none of ``others`` has."""
     found: set[str] = set()
     for place, kind in enumerate(_OF_LINKS):
-        left = set(chain.from_iterable(words[place] for words in parts))
+        left = set[str]().union(*[words[place] for words in parts])
         if left:
             left.difference_update(*(words[place] for words in others))
         found.update([kind + word for word in left])

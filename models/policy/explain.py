@@ -10,7 +10,7 @@ import msgspec
 from scentline.models.frontier.depth import why_beyond
 from scentline.models.frontier.fairness import Shares
 from scentline.models.frontier.freshness import Groups
-from scentline.models.frontier.keys import ALIKE_PREFIX, Rows, depth_of, hub_of, page_key, parent_of, visit_of
+from scentline.models.frontier.keys import ALIKE_PREFIX, Rows, depth_of, hub_of, page_key, parents_of, visit_of
 from scentline.models.frontier.linking import ParentRow, place_in
 from scentline.models.frontier.pages import why_spent
 from scentline.models.frontier.rows import HostRow, HubRow, PageRow, VisitRow
@@ -242,11 +242,10 @@ def linking_pages(shard: Rows, row: PageRow) -> list[Linking]:
 def _links(shard: Rows, row: PageRow) -> Iterator[tuple[ParentRow, int, LinkWords]]:
     """Yield the linking pages that count, with the place of the link among theirs, and its words."""
     target = identifier(row.url)
-    for name in row.parents[:IN_LINKS]:
-        parent = parent_of(shard, name)
+    for parent in parents_of(shard, row.parents[:IN_LINKS]):
         place = place_in(parent.targets, target)
         if place is not None:
-            yield parent, place, parent.words_at(place)
+            yield parent, place, parent.words_at((place,))[0]
 
 
 def counting_words(scorer: LearnedScorer, shard: Rows, row: PageRow, predicate: str) -> list[Counting]:

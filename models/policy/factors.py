@@ -123,26 +123,30 @@ def kept(parent_ids: Iterable[bytes], child_id: bytes, bound: int) -> list[bytes
     return sorted(parent_ids, key=lambda parent_id: rank(parent_id, child_id))[:bound]
 
 
-def joined(known: Sequence[bytes], parent_id: bytes, child_id: bytes, bound: int) -> list[bytes]:
-    r"""Return what is `kept` of ``known``, which are kept already, and one more parent.
+def joined(
+    known: Iterable[Sequence[bytes]], parent_id: bytes, child_ids: Iterable[bytes], bound: int
+) -> list[list[bytes]]:
+    r"""Return what is `kept`, of each child, of its ``known`` parents, which are kept already, and one more.
 
-    >>> joined([b"\x02", b"\x01"], b"\x03", b"\x03", 2)
-    [b'\x03', b'\x02']
+    >>> joined([[b"\x02", b"\x01"]], b"\x03", [b"\x03"], 2)
+    [[b'\x03', b'\x02']]
     """
-    child = int.from_bytes(child_id)
-    place = int.from_bytes(parent_id) ^ child
-    # Most linking pages of a much-linked page are not kept.
-    if len(known) >= bound and place >= int.from_bytes(known[bound - 1]) ^ child:
-        return [*known[:bound]]
-    # As `insort` by `rank`, without a call for each comparison: this runs for every link.
-    low, high = 0, len(known)
-    while low < high:
-        middle = (low + high) // 2
-        if place < int.from_bytes(known[middle]) ^ child:
-            high = middle
-        else:
-            low = middle + 1
-    return [*known[:low], parent_id, *known[low : bound - 1]]
+    parent, found = int.from_bytes(parent_id), []
+    for parents, child_id in zip(known, child_ids, strict=True):
+        child = int.from_bytes(child_id)
+        place, low, high = parent ^ child, 0, len(parents)
+        # Most linking pages of a much-linked page are not kept.
+        if high >= bound and place >= int.from_bytes(parents[bound - 1]) ^ child:
+            low = high
+        # As `insort` by `rank`, without a call for each comparison: this runs for every link.
+        while low < high:
+            middle = (low + high) // 2
+            if place < int.from_bytes(parents[middle]) ^ child:
+                high = middle
+            else:
+                low = middle + 1
+        found.append([*parents[:low], parent_id, *parents[low:]][:bound])
+    return found
 
 
 #: Other pages near a page, as in `models.trace.Trace.together`: [accesses within reach, co-visits].

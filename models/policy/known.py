@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scentline.models.frontier.keys import Rows, children_of, parent_of
-from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_of
+from scentline.models.frontier.keys import Rows, children_of, parent_of, parents_of
+from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in, places_of
 from scentline.models.page import Verdict
 from scentline.models.policy.batch import LinkingPage, LinkTable
-from scentline.models.policy.candidate import IN_LINKS
+from scentline.models.policy.candidate import IN_LINKS, LinkWords
 from scentline.models.policy.combiner import Calibration, Vector, logits
 from scentline.models.policy.inputs import Input, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import Knowledge
@@ -115,7 +115,7 @@ class InLinks:
         unknown = {
             target: parents
             for target, parents in asked
-            if self._places.get(target, NO_LINKS).parents != parents
+            if parents and self._places.get(target, NO_LINKS).parents != parents
         }
         if unknown:
             self._take_up(shard, unknown)
@@ -123,33 +123,35 @@ class InLinks:
 
     def _take_up(self, shard: Rows, unknown: dict[bytes, Sequence[bytes]]) -> None:
         """Load the links to some targets: their pages, where these are new, and the words of the links."""
-        pages = dict.fromkeys(chain.from_iterable(unknown.values()))
-        new = [name for name in pages if (shard.partition, name) not in self._pages]
-        for name in new:
-            self._pages[shard.partition, name] = self._numbered(parent_of(shard, name))
-        self.bring_up(shard, new)
-        found: dict[bytes, _Links] = {}
-        links: list[int] = []
-        said: list[Sequence[str]] = []
+        known: dict[bytes, dict[bytes, tuple[int, str]]] = {}
+        asked: dict[bytes, list[bytes]] = {}
         for target, parents in unknown.items():
             before = self._places.get(target, NO_LINKS)
-            known = dict(zip(before.parents, zip(before.places, before.anchors, strict=True), strict=True))
+            links = zip(before.places, before.anchors, strict=True)
+            known[target] = dict(zip(before.parents, links, strict=True))
             for name in parents:
-                if name in known:  # mostly just one linking page is new
-                    continue
-                linking = self._pages[shard.partition, name]
-                number = place_of(linking.targets, target)
-                words = parent_of(shard, name).words_at(number)
+                if name not in known[target]:  # mostly just one linking page is new
+                    asked.setdefault(name, []).append(target)
+        rows = dict(zip(asked, parents_of(shard, asked), strict=True))
+        new = [name for name in asked if (shard.partition, name) not in self._pages]
+        for name in new:
+            self._pages[shard.partition, name] = self._numbered(rows[name])
+        self.bring_up(shard, new)
+        said: dict[int, LinkWords] = {}
+        for name, targets in asked.items():
+            linking = self._pages[shard.partition, name]
+            numbers = places_of(linking.targets, targets)
+            for target, number, words in zip(targets, numbers, rows[name].words_at(numbers), strict=True):
                 place = linking.page.first + number
-                known[name] = place, " ".join(words.inside)
-                if self.table.silent(place):
-                    links.append(place)
-                    said += words
-            places, anchors = zip(*(known[name] for name in parents), strict=True)
-            found[target] = _Links(parents, places, anchors)
-        words_said = self._vocabulary.words(chain.from_iterable(said))
-        self.table.say(links, words_said, list(map(len, said)))
-        self._places |= found
+                known[target][name] = place, " ".join(words.inside)
+                said[place] = words
+        for target, parents in unknown.items():
+            self._places[target] = _Links(parents, *zip(*map(known[target].__getitem__, parents), strict=True))
+        # Words are numbered target by target.
+        places = [place for target in unknown for place in self._places[target].places if place in said]
+        silent = self.table.silent(places)
+        spoken = [*chain.from_iterable(said[place] for place in silent)]
+        self.table.say(silent, self._vocabulary.words(chain.from_iterable(spoken)), list(map(len, spoken)))
 
     def _numbered(self, row: ParentRow) -> _Linking:
         words = self._vocabulary.words(row.text.split())

@@ -28,12 +28,12 @@ from scentline.models.policy.combiner import (
 )
 from scentline.models.policy.features import BASE, SUBJECT
 from scentline.models.policy.inputs import NAMED, Input, inputs_with
-from scentline.models.policy.known import NO_LINKS, InLinks, Known
+from scentline.models.policy.known import InLinks, Known
 from scentline.models.policy.vocabulary import Numbers, Vocabulary
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.records import Weighting
 from scentline.models.reuse import Cell
-from scentline.models.semantic import Meanings, SemanticTable, last_words, subject
+from scentline.models.semantic import Meanings, SemanticTable, last_words, subjects
 from scentline.models.trace import SIXTHS
 from scentline.models.url import identifier
 
@@ -302,12 +302,11 @@ class LearnedScorer:
 
     def _candidates(self, shard: Rows, rows: Sequence[PageRow]) -> list[Candidate]:
         addresses = [self._address(row) for row in rows]
-        targets = [
-            (address.page, row.parents) for address, row in zip(addresses, rows, strict=True) if row.parents
-        ]
-        found = iter(self._in_links.of(shard, targets)) if targets else iter(())
-        links = [next(found) if row.parents else NO_LINKS for row in rows]
+        targets = [(address.page, row.parents) for address, row in zip(addresses, rows, strict=True)]
+        links = self._in_links.of(shard, targets)
         names = tuple(self._scored_by)
+        last, said = [address.last for address in addresses], [kept.anchors for kept in links]
+        texts = repeat("", len(rows)) if self._meanings is None else subjects(last, said)
         return [
             Candidate(
                 address.words,
@@ -317,9 +316,9 @@ class LearnedScorer:
                 self._crowd(shard, row, names) if row.visits else None,
                 row.depth,
                 bool(row.links) and not row.native,
-                "" if self._meanings is None else subject(address.last, kept.anchors),
+                text,
             )
-            for address, row, kept in zip(addresses, rows, links, strict=True)
+            for address, row, kept, text in zip(addresses, rows, links, texts, strict=True)
         ]
 
     def _inputs_of(self, shard: Rows, rows: Sequence[PageRow], candidates: Sequence[Candidate]) -> Vector:
@@ -373,7 +372,7 @@ def _links_of(row: PageRow, names: Sequence[str]) -> list[list[int]]:
     """Return the links to a page as each predicate counts them; for requests, from all pages that came."""
     found = [row.links.get(name, _NO_LINKS) for name in names]
     if FAILED in names:
-        found[names.index(FAILED)] = [max(links for links, _ in row.links.values()), 0]
+        found[names.index(FAILED)] = [max(row.links.values())[0], 0]
     return found
 
 

@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from scentline.models.frontier.keys import PARENT_PREFIX, Rows, is_first, parent_of
-from scentline.models.frontier.linking import ParentRow, identifiers_in
+from scentline.models.frontier.keys import PARENT_PREFIX, Rows, is_first, parents_of
+from scentline.models.frontier.linking import ParentRow, identifiers_in, links_to
 from scentline.models.frontier.rows import PageRow
 from scentline.models.ordering import Crawled, Idf, Location, Rank, Similarity
 from scentline.models.policy.candidate import url_words
@@ -158,16 +158,13 @@ class SimilarityOrder(Ordering):
 
     def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
         """Return the cosine, from 0 to 1."""
-        page = identifier(row.url)
-        found = Counter(url_words(row.url))
-        for parent in row.parents:
-            found.update(_anchor(shard, parent, page))
+        found = Counter([*url_words(row.url), *_anchors(shard, row)])
         return Similarity(self._query or topic, self._idf[shard.partition]).of(found)
 
 
-def _anchor(shard: Rows, parent: bytes, page: bytes) -> Sequence[str]:
-    linking = parent_of(shard, parent)
-    return linking.words_at(linking.place(page)).inside
+def _anchors(shard: Rows, row: PageRow) -> list[str]:
+    links = links_to(parents_of(shard, row.parents), identifier(row.url))
+    return [word for link in links for word in link.inside]
 
 
 class WeightedOrder(Ordering):
@@ -225,7 +222,5 @@ class HotOrder(WeightedOrder):
     def _hot(self, shard: Rows, row: PageRow, query: frozenset[str]) -> bool:
         if any(hits for name, (_, hits) in row.links.items() if name != EVERY_PAGE):
             return True
-        page, url = identifier(row.url), row.url.lower()
-        return any(word in url for word in query) or any(
-            not query.isdisjoint(_anchor(shard, parent, page)) for parent in row.parents
-        )
+        url = row.url.lower()
+        return any(word in url for word in query) or not query.isdisjoint(_anchors(shard, row))

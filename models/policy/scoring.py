@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scentline.models.frontier.keys import PARENT_PREFIX, Rows, beside_of, children_of
-from scentline.models.frontier.linking import ChildrenRow, ParentRow
+from scentline.models.frontier.linking import ChildrenRow, ParentRow, links_to
 from scentline.models.frontier.rows import BesideRow, PageRow
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons
@@ -232,7 +232,7 @@ class PaperScorer:
         naming, page = self._known[predicate].naming, identifier(row.url)
         if not naming:
             return 0.0
-        links = (parent.words_at(parent.place(page)) for _, parent in linking_pages(shard, row))
+        links = links_to((parent for _, parent in linking_pages(shard, row)), page)
         return max(naming.by_url(row.url), *map(naming.by_link, links), 0.0)
 
     def _by_links(self, shard: Rows, row: PageRow, predicate: str) -> float:

@@ -12,7 +12,7 @@ from msgspec.structs import fields, replace
 
 from scentline.models.facts import Early, Fetched, Found, Kind, Missing, Moved, Neighbour, Visited
 from scentline.models.frontier.keys import page_key
-from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_in
+from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in, links_to, place_in
 from scentline.models.frontier.rows import TotalsRow
 from scentline.models.page import FAILED, Verdict
 from scentline.models.policy.candidate import LinkWords
@@ -232,11 +232,10 @@ def test_an_identifier_is_found_where_it_lies(pages: list[bytes], page: bytes) -
 def test_the_newest_link_to_each_target_is_kept(links: list[tuple[bytes, int, Any]], other: bytes) -> None:
     row, plain = ParentRow(), {}
     for target, position, words in links:
-        row.add(target, position, "\t".join(map(" ".join, words)))
+        row.add([target], [position], ["\t".join(map(" ".join, words))])
         plain[target] = position, LinkWords(*words)
     assert identifiers_in(row.targets) == [*plain]
-    places = {target: row.place(target) for target in plain}
-    assert {target: (row.positions[n], row.words_at(n)) for target, n in places.items()} == plain
+    assert {each: (row.positions[row.place(each)], *links_to([row], each)) for each in plain} == plain
     if other not in plain:
         with pytest.raises(KeyError):
             row.place(other)

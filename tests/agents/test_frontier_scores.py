@@ -36,7 +36,7 @@ from scentline.models.policy.scoring import PaperScorer, crowd_of
 from scentline.models.policy.vocabulary import WORDS, Vocabulary
 from scentline.models.predicate import Sought
 from scentline.models.records import Weighting
-from scentline.models.semantic import Meanings, SemanticTable, last_words, subject
+from scentline.models.semantic import Meanings, SemanticTable, last_words, subjects
 from scentline.models.settings import LearnSettings
 from scentline.models.trace import SIXTHS, Step, Trace
 from scentline.models.url import host, identifier
@@ -130,7 +130,7 @@ class Facts:
     def subject(self, url: str) -> str:
         """Return the text that says what a page that is not judged is about."""
         links = [next(link for link in page.links if link.url == url) for page in self._kept(url)]
-        return subject(last_words(url), (" ".join(dict.fromkeys(link.anchor)) for link in links))
+        return subjects([last_words(url)], [[" ".join(dict.fromkeys(link.anchor)) for link in links]])[0]
 
     def _kept(self, url: str) -> list[JudgedPage]:
         sources = self._sources[url]

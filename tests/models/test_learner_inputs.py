@@ -187,9 +187,9 @@ def test_a_link_is_silent_until_it_is_told_what_it_says() -> None:
     vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
     page = table.add([0, 1], vocabulary.words(["ski"]), np.ones(1))
     table.say([page.first], vocabulary.words(["alps"]), [1, 0, 0])
-    assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
+    assert table.silent([page.first, page.first + 1]) == [page.first + 1]
     (page,) = table.keep([page])
-    assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
+    assert table.silent([page.first, page.first + 1]) == [page.first + 1]
 
 
 def taught(counts: dict[str, Cell]) -> tuple[Knowledge, Vocabulary, LinkTable]:

@@ -24,7 +24,7 @@ from scentline.models.semantic import (
     last_words,
     pack,
     page_subject,
-    subject,
+    subjects,
     unpack,
 )
 from tests.cases import each_case
@@ -82,7 +82,8 @@ def test_a_table_that_contradicts_itself_is_refused(changed: dict[str, object], 
 
 @each_case(("url", "said", "found"))
 def test_a_subject_is_the_last_segment_anchors_or_title(url: str, said: list[str] | str, found: str) -> None:
-    assert (page_subject(url, said) if isinstance(said, str) else subject(last_words(url), said)) == found
+    (known,) = [page_subject(url, said)] if isinstance(said, str) else subjects([last_words(url)], [said])
+    assert known == found
 
 
 @given(st.text(max_size=300), st.lists(st.text(max_size=60), max_size=60).map(" ".join))

@@ -107,8 +107,8 @@ def test_the_screen_shows_what_its_policy_has_learned_whatever_pages_say(tmp_pat
 
 def explained(opened: Reading, journal: Journal, url: str = PAGE, predicate: str = "tea") -> dict[str, Any]:
     """Return what a view says of a URL of a crawl with a candidate that a page links to in hostile words."""
-    linking = ParentRow(FROM, True, {"ski": True, MARKUP: False}, text=f"tea {MARKUP} \u202etea")
-    linking.add(identifier(PAGE), 4, f"tea {MARKUP}\t{' '.join(f'{MARKUP}{n}' for n in range(500))}\t\x1b[2J")
+    said, text = f"{MARKUP}\t{' '.join(f'{MARKUP}{n}' for n in range(500))}\t\x1b[2J", f"tea {MARKUP} \u202etea"
+    linking = ParentRow(FROM, True, {"ski": True, MARKUP: False}, text, identifier(PAGE), [4], [f"tea {said}"])
     links = {"ski": [1, 1], "tea": [1, 0]}
     row = PageRow(PAGE, 2, 7, parents=[identifier(FROM)], links=links, visits=2, visitors=[USER])
     write_rows(journal, host(PAGE), {page_key(PAGE): row, PARENT_PREFIX + identifier(FROM): linking})
