@@ -1,7 +1,7 @@
 """Settings of the roles that crawl; `streams.settings` has the others."""
 
 from ipaddress import ip_network
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -226,6 +226,12 @@ class JudgeSettings(Section):
     least_words: Count = 50  #: Least words of a text that is compared with others.
 
 
+def _with_intervals(found: Any) -> Any:
+    if found.shortest_seconds > found.longest_seconds:
+        raise ValueError("shortest_seconds: expected at most longest_seconds")
+    return found
+
+
 class NewsSettings(Section):
     """News pages, the hubs that lead to them, and the prefixes of their URLs."""
 
@@ -263,11 +269,7 @@ class NewsSettings(Section):
     def _prefixes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(news_prefix(text) for text in value)
 
-    @model_validator(mode="after")
-    def _intervals(self) -> Self:
-        if self.shortest_seconds > self.longest_seconds:
-            raise ValueError("shortest_seconds: expected at most longest_seconds")
-        return self
+    _intervals = model_validator(mode="after")(_with_intervals)
 
 
 class RevisitSettings(Section):
@@ -282,17 +284,11 @@ class RevisitSettings(Section):
     #: Time between two estimates of the matches' freshness in the harvest's points.
     tell_seconds: Positive = 60.0
 
-    @model_validator(mode="after")
-    def _intervals(self) -> Self:
-        if self.shortest_seconds > self.longest_seconds:
-            raise ValueError("shortest_seconds: expected at most longest_seconds")
-        return self
+    _intervals = model_validator(mode="after")(_with_intervals)
 
 
-class CrawlSettings(BaseModel):
+class CrawlSettings(Section):
     """What a frontier goes by."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     random_seed: int = 0  #: Seed of every random choice.
     frontier: FrontierSettings = FrontierSettings()

@@ -23,16 +23,15 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import typer
 
 from scentline.agents.cli.app import CommandError
-from scentline.agents.cli.options import Given, Since, command, time_since
-from scentline.agents.cli.output import UNITS, Shape, lasting, opened
+from scentline.agents.cli.options import Given, command
+from scentline.agents.cli.output import UNITS, Columns, Shape, lasting, opened
 
 if TYPE_CHECKING:
     from scentline.models.published import Change
     from scentline.streams.settings import Settings
 
-#: The columns of CSV and the keys of JSON, and those of the table.
+#: The columns of CSV and the keys of JSON.
 FIELDS = ("time", "predicate", "kind", "url", "title", "excerpt", "before", "reason", "target", "origin")
-COLUMNS = ("when", "predicate", "what", "title", "url", "more")
 NONE = (
     "no change was told: only a crawl that visits pages again tells what becomes of its matches; "
     "the setting frontier.revisit says how much it does"
@@ -47,7 +46,7 @@ _SHOWN = 120  # characters of the last column of the table
     "scentline changes --predicate science --format jsonl",
     "scentline changes --format rss --out feed.xml && ls feed.xml",
     "scentline changes --broker kafka://localhost:9092 --set frontier.revisit=0.5",
-    takes=("data", "broker", "rss"),
+    takes=("data", "broker", "rss", "since"),
 )
 def changes(
     given: Given,
@@ -55,7 +54,6 @@ def changes(
     predicate: Annotated[
         str | None, typer.Option("--predicate", metavar="NAME", help="Only this predicate's matches.")
     ] = None,
-    since: Since = None,
 ) -> None:
     """Print what appeared among the pages that satisfy a predicate, changed, left and moved, oldest first.
 
@@ -67,10 +65,9 @@ def changes(
     if follow and (given.form == "rss") != (given.out is not None):
         raise CommandError("--follow prints lines, or writes a feed with --format rss --out FILE")
     settings = given.settings()
-    begin = time_since(since)
 
     def asked(change: "Change") -> bool:
-        return change.time >= begin and predicate in (None, change.predicate)
+        return change.time >= given.begin and predicate in (None, change.predicate)
 
     if predicate is not None:
         check_known(settings, predicate)
@@ -79,7 +76,7 @@ def changes(
         if given.form == "rss":
             _feeds(found, predicate, given.out)
         else:
-            shape = Shape(COLUMNS, _cells, FIELDS, _fields)
+            shape = Shape(_COLUMNS, FIELDS, _fields)
             given.print_rows(chain.from_iterable(found), shape, follow=follow)
     except KeyboardInterrupt:
         return
@@ -113,14 +110,20 @@ def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
-def _cells(change: "Change") -> tuple[str, ...]:
+def _when(change: "Change") -> str:
+    age = time.time() - change.time
+    return f"{lasting(age)} ago" if age >= UNITS["minute"] else "just now"
+
+
+def _more(change: "Change") -> str:
     from scentline.streams.logging import printable
 
-    more = change.target or change.reason or change.excerpt
-    age = time.time() - change.time
-    when = f"{lasting(age)} ago" if age >= UNITS["minute"] else "just now"
-    cells = (when, change.predicate, change.kind, change.title, change.url)
-    return (*map(printable, cells), printable(more, _SHOWN))
+    return printable(change.target or change.reason or change.excerpt, _SHOWN)
+
+
+_COLUMNS: Columns = {
+    "when": _when, "predicate": "predicate", "what": "kind", "title": "title", "url": "url", "more": _more,
+}  # fmt: skip
 
 
 def _feeds(found: "Iterator[Iterator[Change]]", predicate: str | None, out: Path | None) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from scentline.agents.cli.app import CommandError
-from scentline.agents.cli.options import Given, Since, command, time_since
-from scentline.agents.cli.output import Shape, lasting, opened, print_table
+from scentline.agents.cli.options import Given, command
+from scentline.agents.cli.output import Columns, Shape, lasting, opened, print_table
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -71,27 +71,20 @@ def top(
     "scentline harvest --json",
     "scentline harvest --format csv",
     "scentline harvest --broker kafka://localhost:9092",
-    takes=("data", "broker", "lines"),
+    takes=("data", "broker", "lines", "since"),
 )
 def harvest(
     given: Given,
     follow: Annotated[bool, typer.Option("--follow", help="Print new points until Ctrl-C.")] = False,
-    since: Since = None,
 ) -> None:
     """Print each predicate's latest point, or every point with --format jsonl (or --json), csv, or --follow."""
     if follow and given.out is not None:
         raise CommandError("--follow prints lines until Ctrl-C: it does not go with --out")
-    settings = given.settings()
-    begin = time_since(since)
-    points = (point for point in _points(settings, follow) if point.time >= begin)
+    points = (point for point in _points(given.settings(), follow) if point.time >= given.begin)
     if given.form == "table" and not follow:
         newest = {point.predicate: point for point in points}
         points = (newest[name] for name in sorted(newest))
-    columns = (
-        "predicate", "pages", "hits", "harvest rate", "lately", "lift (95 %)", "requests", "a request",
-        "current", "age", "revisits",
-    )  # fmt: skip
-    shape = Shape(columns, _cells_of_point, _NAMES_OF_POINT, _fields_of_point)
+    shape = Shape(_COLUMNS_OF_POINT, _NAMES_OF_POINT, _fields_of_point)
     try:
         given.print_rows(points, shape, follow=follow)
     except KeyboardInterrupt:
@@ -121,20 +114,17 @@ def _fields_of_point(point: "HarvestPoint") -> dict[str, object]:
     return {**msgspec.to_builtins(point), **bounds}
 
 
-def _cells_of_point(point: "HarvestPoint") -> tuple[str, ...]:
-    return (
-        point.predicate,
-        str(point.pages),
-        str(point.hits),
-        f"{point.harvest_rate:.3f}",
-        f"{point.rate_by_pages:.3f}",
-        str(point.lift_if_sure or "-"),
-        str(point.requests),
-        f"{point.hits_per_request:.3f}",
-        "-" if point.freshness is None else f"{point.freshness:.0%} of {point.matches}",
-        "-" if point.age is None else lasting(point.age),
-        "-" if point.matches is None else f"{point.revisits} ({point.revisit_share:.0%})",
-    )
+_COLUMNS_OF_POINT: Columns = {
+    "predicate": "predicate", "pages": "pages", "hits": "hits",
+    "harvest rate": lambda each: f"{each.harvest_rate:.3f}",
+    "lately": lambda each: f"{each.rate_by_pages:.3f}",
+    "lift (95 %)": lambda each: each.lift_if_sure and f"{each.lift_if_sure}",
+    "requests": "requests",
+    "a request": lambda each: f"{each.hits_per_request:.3f}",
+    "current": lambda each: None if each.freshness is None else f"{each.freshness:.0%} of {each.matches}",
+    "age": lambda each: None if each.age is None else lasting(each.age),
+    "revisits": lambda each: None if each.matches is None else f"{each.revisits} ({each.revisit_share:.0%})",
+}  # fmt: skip
 
 
 # the pages that satisfy a predicate
@@ -146,22 +136,21 @@ def _cells_of_point(point: "HarvestPoint") -> tuple[str, ...]:
     "scentline matches science --format csv",
     "scentline matches science --format warc --out science.warc.gz && ls science.warc.gz",
     "scentline matches science --broker kafka://localhost:9092",
-    takes=("data", "broker", "warc"),
+    takes=("data", "broker", "warc", "since"),
 )
 def matches(
     given: Given,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A predicate's name.")],
-    since: Since = None,
 ) -> None:
     """Print the pages that satisfy the predicate NAME now, in the order of judging.
 
     --format warc has only kept pages: see the settings keep.pages and keep.max_bytes.
     """
-    settings, begin = given.settings(), time_since(since)
-    rows = [page for page in _matches(settings, name) if page.time >= begin]
+    settings = given.settings()
+    rows = [page for page in _matches(settings, name) if page.time >= given.begin]
     if given.form != "warc":
         names = ("url", "title", "time", "depth")
-        given.print_rows(rows, Shape(names[:2], lambda page: (page.url, page.title), names))
+        given.print_rows(rows, Shape(names[:2], names))
         return
     if given.out is None and sys.stdout.isatty():
         raise CommandError("--format warc is not for a terminal: give --out FILE")
@@ -234,7 +223,7 @@ def refused(
     if given.form == "table" and not reason and given.out is None:
         print_table(("cause", "URLs"), ((cause, f"{count:,}") for cause, count in causes.most_common()))
         return
-    given.print_rows(found, Shape(Refused._fields, lambda each: each))
+    given.print_rows(found, Shape(Refused._fields))
 
 
 def _refused(data: Path) -> Iterator[Refused]:
@@ -258,24 +247,31 @@ def _refused(data: Path) -> Iterator[Refused]:
     "scentline dead-letters",
     "scentline dead-letters --data scentline-data --json",
     "scentline dead-letters --broker kafka://localhost:9092",
-    takes=("data", "broker", "lines"),
+    takes=("data", "broker", "lines", "since"),
 )
-def dead_letters(given: Given, since: Since = None) -> None:
+def dead_letters(given: Given) -> None:
     """Print the messages and log lines that could not be read, each with its place and the reason.
 
     Only reads; a crawl may be running.
     """
     from scentline.agents.operate.record import kept_entries
+    from scentline.streams.logging import printable
     from scentline.streams.topics import DEAD_LETTERS
 
-    entries, begin = kept_entries(given.settings(), DEAD_LETTERS.name), time_since(since)
-    letters = (letter for letter in _letters(entries) if letter.time >= begin)
+    entries = kept_entries(given.settings(), DEAD_LETTERS.name)
+    letters = (letter for letter in _letters(entries) if letter.time >= given.begin)
     names = ("time", "topic", "partition", "offset", "reason", "value")
 
     def fields(letter: "DeadLetter") -> dict[str, object]:
         return {name: getattr(letter, name) for name in names} | {"value": _text(letter.value)}
 
-    given.print_rows(letters, Shape(("time", "place", "reason", "content"), _cells_of_letter, names, fields))
+    columns: Columns = {
+        "time": lambda letter: datetime.fromtimestamp(letter.time, UTC).isoformat(timespec="seconds"),
+        "place": lambda letter: f"{letter.topic}/{letter.partition}@{letter.offset}",
+        "reason": "reason",
+        "content": lambda letter: printable(_text(letter.value), 120),
+    }
+    given.print_rows(letters, Shape(columns, names, fields))
 
 
 def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":
@@ -288,17 +284,6 @@ def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":
         if place not in seen:
             seen.add(place)
             yield letter
-
-
-def _cells_of_letter(letter: "DeadLetter") -> tuple[str, ...]:
-    from scentline.streams.logging import printable
-
-    return (
-        datetime.fromtimestamp(letter.time, UTC).isoformat(timespec="seconds"),
-        f"{letter.topic}/{letter.partition}@{letter.offset}",
-        letter.reason,
-        printable(_text(letter.value), 120),
-    )
 
 
 def _text(value: bytes) -> str:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scentline.agents.cli.options import Given, command, command_group
-from scentline.agents.cli.output import Shape, print_json, print_table
+from scentline.agents.cli.output import Columns, Shape, print_json, print_table
 
 if TYPE_CHECKING:
-    from scentline.agents.operate.topics import Lag
     from scentline.streams.settings import Settings
 
 # a crawl on Kafka
@@ -41,15 +40,11 @@ def list_(given: Given) -> None:
             "writers": topic.writers, "readers": topic.readers,
         }  # fmt: skip
 
-    def cells(topic: Topic) -> tuple[str, ...]:
-        return (
-            topic.name, str(row(topic)["partitions"]), topic.key, topic.record,
-            _kept(topic.retention), ", ".join(topic.writers), ", ".join(topic.readers),
-        )  # fmt: skip
-
-    columns = ("name", "partitions", "key", "record", "kept", "written by", "read by")
-    shape = Shape(columns, cells, tuple(row(TOPICS[0])), row)
-    given.print_rows(TOPICS, shape)
+    columns: Columns = {
+        "name": "name", "partitions": lambda topic: row(topic)["partitions"], "key": "key", "record": "record",
+        "kept": lambda topic: _kept(topic.retention), "written by": "writers", "read by": "readers",
+    }  # fmt: skip
+    given.print_rows(TOPICS, Shape(columns, tuple(row(TOPICS[0])), row))
 
 
 @command(
@@ -67,12 +62,11 @@ def create(given: Given, partitions: Partitions = None, replication: Replication
     from scentline.agents.operate.topics import Done
     from scentline.agents.operate.topics import create as run
 
-    def cells(each: Done) -> tuple[str, ...]:
-        return each.topic, str(each.partitions), " ".join((each.done, *each.keys))
-
+    columns: Columns = {
+        "name": "topic", "partitions": "partitions", "done": lambda each: " ".join((each.done, *each.keys)),
+    }  # fmt: skip
     done = run(given.on_kafka(**{"streams.partitions": partitions, "kafka.replication": replication}))
-    shape = Shape(("name", "partitions", "done"), cells, Done._fields)
-    given.print_rows(done, shape)
+    given.print_rows(done, Shape(columns, Done._fields))
 
 
 @command(
@@ -86,15 +80,14 @@ def check(given: Given, partitions: Partitions = None, replication: Replication 
 
     Prints what is missing or differs, and exits with status 1 if anything does.
     """
-    from scentline.agents.operate.topics import Difference
     from scentline.agents.operate.topics import check as run
 
-    def cells(each: Difference) -> tuple[str, ...]:
-        return each.topic, each.what, each.declared, "missing" if each.found is None else each.found
-
+    columns: Columns = {
+        "topic": "topic", "what": "what", "declared": "declared", "found": lambda each: each.found or "missing",
+    }  # fmt: skip
     found = run(given.on_kafka(**{"streams.partitions": partitions, "kafka.replication": replication}))
     if found or given.form != "table":
-        given.print_rows(found, Shape(Difference._fields, cells))
+        given.print_rows(found, Shape(columns))
     else:
         typer.echo("every topic is as declared")
     if found:
@@ -130,13 +123,7 @@ def lag(given: Given) -> None:
                 "them: it lagged by more than the topic's retention",
                 err=True,
             )
-    shape = Shape(("group", "topic", "partition", "end", "committed", "lag"), _cells_of_lag, Lag._fields)
-    given.print_rows(found, shape)
-
-
-def _cells_of_lag(each: "Lag") -> tuple[str, ...]:
-    committed = "none" if each.committed is None else str(each.committed)
-    return each.group, each.topic, str(each.partition), str(each.end), committed, str(each.lag)
+    given.print_rows(found, Shape(Lag._fields[:-1], Lag._fields))
 
 
 @command(

@@ -91,7 +91,7 @@ _FORM_OR_WARC = Annotated[
 _OUT = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="File to write, instead of standard output.")
 ]
-Since = Annotated[
+_SINCE = Annotated[
     str | None,
     typer.Option(
         "--since", metavar="TIME|DURATION", help="Only what came since 2026-05-01, 2026-05-01T12:00, or 1d."
@@ -112,7 +112,7 @@ def duration(text: str) -> int | None:
     return int(found[1]) * units[found[2]] if found else None
 
 
-def time_since(text: str | None) -> float:
+def _time_since(text: str | None) -> float:
     """Return the time that ``--since`` names, in seconds since the epoch; -inf without the option.
 
     A time without a zone is a local one. Raises `CommandError` for what is neither a time nor a duration.
@@ -231,6 +231,8 @@ class Given:
     #: How results are printed, and into which file.
     form: str = "table"
     out: Path | None = None
+    #: The time that --since names.
+    begin: float = float("-inf")
 
     def loaded(self, **options: object) -> "Loaded":
         """Return the settings with their origins; ``options`` are more of the command's own, by dotted key."""
@@ -282,7 +284,7 @@ def command(name: str, *lines: str, takes: Sequence[str] = ("data",)) -> Callabl
     """Register a command by its full name, with the examples of its help.
 
     A command whose first parameter is `Given` has --config, --set and the options that it ``takes``: "data" and
-    "broker", "crawl" (those of a crawl that are settings), and one of `_ROWS` for how results are printed.
+    "broker", "crawl" (those of a crawl that are settings), "since", and one of `_ROWS` for the output.
     """
     *above, own = name.split()
     group = _GROUPS[above[0]] if above else app
@@ -310,13 +312,15 @@ def _with_shared(run: Command, takes: Sequence[str]) -> Command:
         if rows is not None:
             form, out = values.pop("form", form), values.pop("out", out)
             form = rows[0] if values.pop("as_json") else form
-        run(Given(values.pop("config"), values.pop("assignments"), options, form, out), **values)
+        begin = _time_since(values.pop("since", None))
+        run(Given(values.pop("config"), values.pop("assignments"), options, form, out, begin), **values)
 
     _, *own = signature(run, eval_str=True).parameters.values()
     added: dict[str, tuple[object, object]] = {name: (None, each) for name, (_, each) in settings.items()}
     if rows is not None:
         added |= {"as_json": (False, rows[1])}
         added |= {} if rows[2] is None else {"form": ("table", rows[2]), "out": (None, _OUT)}
+    added |= {"since": (None, _SINCE)} if "since" in takes else {}
     added |= {"config": (None, ConfigFile), "assignments": (None, Assignments)}
     parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own] + [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

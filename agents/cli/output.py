@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeAlias, TypeVar
 
 import typer
 
@@ -21,6 +21,8 @@ from scentline.agents.stored import whole
 
 T = TypeVar("T")
 
+#: The columns of a table: each is an attribute of a row, or made by a function.
+Columns: TypeAlias = Mapping[str, str | Callable[[Any], object]]
 #: What a spreadsheet takes for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@")
 
@@ -73,6 +75,12 @@ def _cell(value: object) -> object:
     return f"'{text}" if begins.startswith(_FORMULA) else text
 
 
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table: drawn on a terminal, else as tab-separated lines, the columns' names first."""
     from scentline.streams.logging import printable
@@ -95,19 +103,24 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 @dataclass(frozen=True)
 class Shape(Generic[T]):
-    """How a command's rows look: the cells of a table, and the named fields of JSON and CSV.
+    """How a command's rows look: the columns of a table, and the named fields of JSON and CSV.
 
-    By default the names are those of the columns, and a row has them as attributes.
+    A cell is an attribute of the row, by default that of the column's name, or made by a function. By default
+    the fields are the columns, too.
     """
 
-    columns: Sequence[str]
-    cells: Callable[[T], Sequence[str]]
+    columns: Sequence[str] | Columns
     names: Sequence[str] = ()
     fields: Callable[[T], Mapping[str, object]] | None = None
 
     def head(self, form: str) -> list[str]:
         """Return the lines before the first row."""
         return [csv_line(self.names or self.columns)] if form == "csv" else []
+
+    def cells(self, row: T) -> list[str]:
+        """Return the cells of a row."""
+        of = self.columns.values() if isinstance(self.columns, Mapping) else self.columns
+        return [_text(getattr(row, each) if isinstance(each, str) else each(row)) for each in of]
 
     def named(self, row: T) -> Mapping[str, object]:
         """Return the fields of a row."""
@@ -136,7 +149,7 @@ def print_rows(
     if the file can't be written.
     """
     if form == "table" and out is None and not follow:
-        print_table(shape.columns, map(shape.cells, rows))
+        print_table([*shape.columns], map(shape.cells, rows))
         return
     lines: Iterable[str]
     if form == "json":

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from scentline.agents.cli.app import CommandError
-from scentline.agents.cli.options import Given, Since, command, command_group, time_since
+from scentline.agents.cli.options import Given, command, command_group
 from scentline.agents.cli.output import Shape
-from scentline.models.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
+from scentline.models.published import Exclusion, Limit, Pausing, Slowing, Steering, control_key
 
 if TYPE_CHECKING:
     from scentline.agents.operate.requests import State
@@ -132,15 +132,14 @@ def delay(
     given.submit(Slowing(name=host, seconds=seconds))
 
 
-@command("steer list", "scentline steer list", takes=("data", "broker", "array"))
-def list_(given: Given, since: Since = None) -> None:
+@command("steer list", "scentline steer list", takes=("data", "broker", "array", "since"))
+def list_(given: Given) -> None:
     """Print what is in force: whether the crawl is paused, exclusions, budgets that were set, delays."""
     from scentline.agents.operate.control import known_steering
 
-    begin = time_since(since)
     found = known_steering(given.settings()).in_force
-    rows = (_in_force(each) for each in found if each.time >= begin)
-    given.print_rows(rows, Shape(InForce._fields, lambda each: each))
+    rows = (_in_force(each) for each in found if each.time >= given.begin)
+    given.print_rows(rows, Shape(InForce._fields))
 
 
 class InForce(NamedTuple):
@@ -153,14 +152,13 @@ class InForce(NamedTuple):
 
 
 def _in_force(told: Steering) -> InForce:
-    since = datetime.fromtimestamp(told.time, UTC).isoformat(timespec="seconds")
+    value = ""
     if isinstance(told, Exclusion):
-        return InForce("excluded", told.name, told.prefix or told.expression, since)
-    if isinstance(told, Limit):
-        return InForce("budget", told.name, f"{told.most}", since)
-    if isinstance(told, Slowing):
-        return InForce("delay", told.name, f"{told.seconds:g} s", since)
-    return InForce("paused", "", "", since)
+        value = told.prefix or told.expression
+    elif isinstance(told, Limit | Slowing):
+        value = f"{told.most}" if isinstance(told, Limit) else f"{told.seconds:g} s"
+    since = datetime.fromtimestamp(told.time, UTC).isoformat(timespec="seconds")
+    return InForce(control_key(told).partition(":")[0], told.name, value, since)
 
 
 @command(
@@ -227,11 +225,7 @@ def list_predicates(given: Given) -> None:
     from scentline.agents.operate.control import known_predicates
 
     known = [found for _, found in sorted(known_predicates(given.settings()).items())]
-
-    def cells(each: PredicateDefinition) -> tuple[str, ...]:
-        return each.name, each.state, f"{each.share:g}", each.expression
-
-    given.print_rows(known, Shape(("name", "state", "share", "expression"), cells))
+    given.print_rows(known, Shape(("name", "state", "share", "expression")))
 
 
 @command("predicate pause", "scentline predicate pause science", takes=("data", "broker"))

@@ -40,6 +40,7 @@ from scentline.models.policy.speaking import Features
 from scentline.models.published import Limit, PredicateDefinition, Standing
 from scentline.models.records import UNREADABLE
 from scentline.streams.inbox import Message
+from scentline.streams.metrics.endpoint import MOST_BODY
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, SIGHTINGS
@@ -228,6 +229,8 @@ class Running:
 
         Raises `RefusedError`.
         """
+        if len(request) > MOST_BODY:
+            raise RefusedError(f"a request of {len(request):,} bytes, expected at most {MOST_BODY:,}")
         for address in self._addresses():
             found = self._sent(address, "POST", REQUEST, content=request)
             if found is not None and found.status_code == HTTPStatus.OK:

@@ -16,8 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Most bytes of a request's body: a request with 10,000 seeds fits.
-MOST_BODY = 4_000_000
+from scentline.streams.metrics.endpoint import MOST_BODY
+
 #: Most bytes of a path with its query.
 MOST_TARGET = 8_192
 #: Needs no token, and reveals nothing of the crawl: Kubernetes probes it.

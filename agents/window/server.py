@@ -22,12 +22,13 @@ from starlette.staticfiles import StaticFiles
 
 from scentline.agents.operate.control import submit
 from scentline.agents.operate.requests import Request as Steering
-from scentline.agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
+from scentline.agents.window.guard import ASKING, ENTER, HEALTH, Access, Guard
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import screen
 from scentline.models.errors import EventLog, ScentlineError, StorageError
 from scentline.models.records import reason_of
 from scentline.streams.logging import printable
+from scentline.streams.metrics.endpoint import MOST_BODY
 
 #: Most viewers; each holds one connection.
 MOST_VIEWERS = 32

@@ -264,6 +264,8 @@ def test_a_running_crawl_does_what_whoever_can_read_its_token_asks(runtime: Runt
                     answer = await stranger.post(REQUEST, content=tea, headers=headers)
                     assert answer.status_code == HTTPStatus.UNAUTHORIZED
                 assert (await stranger.get(REQUEST)).status_code == HTTPStatus.NOT_FOUND
+                with pytest.raises(httpx.TransportError):
+                    await stranger.post(REQUEST, content=b" " * (MOST_BODY + 1))
             assert found.definitions == {}
             assert await asked(tea) == "tea is active, with the share 2"
             assert list(found.active) == ["tea"]
@@ -273,7 +275,8 @@ def test_a_running_crawl_does_what_whoever_can_read_its_token_asks(runtime: Runt
             ):
                 with pytest.raises(RefusedError, match=why):
                     await asked(request)
-            assert await asked(b" " * (MOST_BODY + 1)) is None, "it is not read"
+            with pytest.raises(RefusedError, match="expected at most"):
+                await asked(b" " * (MOST_BODY + 1))
 
     with closing(Running(settings)) as crawl:
         in_control(runtime, run)
