@@ -39,7 +39,7 @@ from scentline.streams.transport.journal import Journal
 
 #: Bytes of decoded rows cached per partition of the frontier's table.
 CACHED_BYTES = 1_000_000
-#: Seconds before the newest report from which on a worker's last one counts as stale.
+#: Seconds after which a worker's last report is stale: until then it stands in for one that does not answer.
 SILENT_SECONDS = 150.0
 
 _frontier: Codec[FrontierRow] = Codec(FrontierRow)

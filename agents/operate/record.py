@@ -14,7 +14,7 @@ from scentline.agents.learn import MODEL_PREFIX, PRIOR_PREFIX, LearnRow, ModelRo
 from scentline.models.facts import Access, AccessPack
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, TOTALS_KEY
 from scentline.models.frontier.ledger import take_in
-from scentline.models.frontier.rows import CountsRow, FrontierRow, TotalsRow
+from scentline.models.frontier.rows import CountsRow, TotalsRow
 from scentline.models.ledger import Ledger
 from scentline.models.papers.ways import Ways
 from scentline.models.parts import Part
@@ -34,7 +34,6 @@ from scentline.models.published import (
 )
 from scentline.models.records import DeadLetter, Decoder, JsonDecoder, Pack, RecordError, Weighting
 from scentline.models.trace import Visit, insert
-from scentline.streams.inbox import Codec
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, CONTROL, DEAD_LETTERS, OUTCOMES
 from scentline.streams.transport.database import Entry, TableMissingError, TablePartition
@@ -49,7 +48,7 @@ read_point = JsonDecoder[HarvestPoint](HarvestPoint, POINT_VERSION)
 read_change = JsonDecoder[Change](Change)
 read_standing = JsonDecoder[Standing](Standing)
 _letter = Decoder[DeadLetter](DeadLetter)
-_frontier_row = Codec[FrontierRow](FrontierRow).decode
+_counts_row = msgspec.msgpack.Decoder(CountsRow).decode
 
 
 def read_letter(entry: Entry) -> DeadLetter:
@@ -71,10 +70,8 @@ def totals(journal: Journal) -> TotalsRow | None:
     except TableMissingError:
         return None
     found = TotalsRow()
-    for part in table.values():
-        raw = part.get(TOTALS_KEY)
-        if raw is not None and isinstance(row := _frontier_row(raw), TotalsRow):
-            found.add(row)
+    for _, row in rows(table, TOTALS_KEY, TotalsRow):
+        found.add(row)
     return found
 
 
@@ -296,9 +293,7 @@ def read_ledger(parts: Iterable[TablePartition], ledger: Ledger | None = None) -
     for each in parts:
         part = Part(ledger)
         for key, raw in chain(each.scan(BLOCK_PREFIX), each.scan(SEGMENT_PREFIX)):
-            row = _frontier_row(raw)
-            assert isinstance(row, CountsRow)
-            take_in(part, key, row)
+            take_in(part, key, _counts_row(raw))
     return ledger
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from scentline.agents.operate.control import Running
-from scentline.agents.operate.explaining import Resting
+from scentline.agents.operate.explaining import SILENT_SECONDS, Resting
 from scentline.agents.operate.record import definitions, entries
 from scentline.agents.owners import Owner
 from scentline.agents.window.copies import Answer, CopyRequest, TextSearch, found_texts, read
@@ -34,8 +34,6 @@ FRESH_SECONDS = 0.5
 WAIT_SECONDS = 0.02
 #: Seconds for which an answer of the frontiers is cached, and most answers.
 ASKED_SECONDS, MOST_ASKED = 0.9, 32
-#: Seconds for which the last published figures stand in for a worker that does not answer.
-SILENT_SECONDS = 150.0
 #: Seconds for which work goes on after a view of it, and how many works do so at most.
 LOOKED_SECONDS, REMEMBERED = 20.0, 8
 #: Most predicates that screens know: the first by name.

@@ -25,7 +25,7 @@ CRAWL = "crawl.json"
 #: The folder of the window's own files and of the address that answers it.
 WINDOW = "window"
 _MOST_BYTES = 1_000_000
-#: The names that this program creates in a data directory.
+#: The names that this program creates in a data directory, or did: "requests" are an earlier version's.
 _OURS = frozenset({"journal", "kept", "requests", CRAWL, WINDOW, "forgetting", KEY_FILE})
 #: `frontier.revisit` of a crawl with revisits, where the given settings have none: any share would do.
 LEAST_SHARE = 0.01
