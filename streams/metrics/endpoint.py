@@ -159,10 +159,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(path, query)
 
     def do_POST(self) -> None:
-        """Answer a POST, whose body is what is asked; one that is too long is not read."""
-        length = self.headers.get("Content-Length", "")
-        if length.isascii() and length.isdigit() and int(length) <= MOST_BODY:
-            self._answer(f"POST {self.path}", self.rfile.read(int(length)).decode(errors="replace"))
+        """Answer a POST, whose body is what is asked; one that is too long, or without a route, is not read."""
+        path, length = f"POST {self.path}", self.headers.get("Content-Length", "")
+        if path in self._routes and length.isascii() and length.isdigit() and int(length) <= MOST_BODY:
+            self._answer(path, self.rfile.read(int(length)).decode(errors="replace"))
 
     def _answer(self, path: str, asked: str) -> None:
         self.server.note(self.connection, asked=True)

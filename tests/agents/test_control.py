@@ -259,13 +259,15 @@ def test_a_running_crawl_does_what_whoever_can_read_its_token_asks(runtime: Runt
         async with answering(settings, answers, {}, control.carry_out):
             path = settings.data / WINDOW / ADDRESS
             assert path.stat().st_mode & 0o077 == 0
-            async with httpx.AsyncClient(base_url=read_address(path).url) as stranger:
+            address = msgspec.json.decode(path.read_bytes(), type=Address)
+            async with httpx.AsyncClient(base_url=address.url) as stranger:
                 for headers in ({}, {"Authorization": "Bearer guessed"}):
                     answer = await stranger.post(REQUEST, content=tea, headers=headers)
                     assert answer.status_code == HTTPStatus.UNAUTHORIZED
                 assert (await stranger.get(REQUEST)).status_code == HTTPStatus.NOT_FOUND
-                with pytest.raises(httpx.TransportError):
-                    await stranger.post(REQUEST, content=b" " * (MOST_BODY + 1))
+                for where, content in ((REQUEST, b" " * (MOST_BODY + 1)), ("/standing", tea)):
+                    with pytest.raises(httpx.TransportError):  # it reads nothing of it
+                        await stranger.post(where, content=content)
             assert found.definitions == {}
             assert await asked(tea) == "tea is active, with the share 2"
             assert list(found.active) == ["tea"]
@@ -280,7 +282,3 @@ def test_a_running_crawl_does_what_whoever_can_read_its_token_asks(runtime: Runt
 
     with closing(Running(settings)) as crawl:
         in_control(runtime, run)
-
-
-def read_address(path: Path) -> Address:
-    return msgspec.json.decode(path.read_bytes(), type=Address)
