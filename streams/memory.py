@@ -67,19 +67,11 @@ def import_sparingly() -> None:
     # pydantic looks through all installed packages for plugins.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     # httpx imports its own command line where it can, and with it rich and pygments: 30 ms.
-    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # as import itself has it
-
-
-@contextmanager
-def absent(package: str) -> Iterator[None]:
-    """Hide a package from imports in this block that use it only if it is installed."""
-    known = sys.modules.get(package)
-    sys.modules[package] = None  # type: ignore[assignment]  # as import itself has it
-    try:
-        yield
-    finally:
-        del sys.modules[package]
-        sys.modules |= {} if known is None else {package: known}
+    # warcio opens files elsewhere by fsspec where that is installed: 20 ms.
+    for name in ("httpx._main", "fsspec"):
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # as import itself has it
+    # numpy writes the docstrings of what is compiled: 5 ms.
+    sys.modules.setdefault("numpy._core._add_newdocs", ModuleType("numpy._core._add_newdocs"))
 
 
 def import_aiohttp() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from scentline.agents.signals import die_with_parent
-from scentline.streams.memory import collect_seldom
+from scentline.streams.memory import collect_seldom, import_sparingly
 
 _STATUS = Path("/proc/self/status")
 _OUT_OF_MEMORY = Path("/proc/self/oom_score_adj")
@@ -64,6 +64,7 @@ def alone() -> tuple[BinaryIO, BinaryIO]:
 
 if __name__ == "__main__":
     collect_seldom()  # before most imports, which leave no garbage
+    import_sparingly()
     from scentline.agents.judge.examiner import serve
 
     serve()

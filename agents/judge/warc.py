@@ -23,16 +23,13 @@ from urllib.parse import quote, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
 from isal import isal_zlib
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 from scentline.models.page import Page, Verdict, keeps
 from scentline.models.records import FetchedPage
 from scentline.models.url import crawlable
 from scentline.streams.logging import printable
-from scentline.streams.memory import absent
-
-with absent("fsspec"):  # which imports asyncio, to open files elsewhere
-    from warcio.statusandheaders import StatusAndHeaders
-    from warcio.warcwriter import WARCWriter
 
 VERSION = "1.1"
 _PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"

@@ -14,9 +14,8 @@ from tests.patience import PATIENCE
 
 #: What people see, what other commands do, what few pages need: imported by whoever comes to use it.
 UNUSED = {
-    "aiokafka", "charset_normalizer", "croniter", "httpx._main", "matplotlib", "numpy.ma", "py3langid",
-    "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.explain",
-    "scentline_lab",
+    "aiokafka", "charset_normalizer", "croniter", "fsspec", "httpx._main", "matplotlib", "numpy.ma", "pygments",
+    "py3langid", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.explain", "scentline_lab",
 }  # fmt: skip
 #: What only the page reader's process has a use for.
 UNUSED_BESIDE_READER = {"lxml"}
@@ -71,7 +70,8 @@ def test_faust_is_imported_without_a_kafka_client_which_can_be_imported_later() 
 def test_neither_process_imports_what_only_the_other_uses_or_what_can_wait(
     module: str, unused: Collection[str]
 ) -> None:
-    assert within(imported(f"import {module}; {_PRINTED}"), unused) == []
+    code = "from scentline.streams.memory import import_sparingly; import_sparingly()"
+    assert within(imported(f"{code}; import {module}; {_PRINTED}"), unused) == []
 
 
 def imported(code: str) -> list[str]:
