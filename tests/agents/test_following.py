@@ -16,6 +16,7 @@ import zstandard
 from scentline.agents.observe import following
 from scentline.agents.observe.agent import Feeder, read_positions
 from scentline.agents.observe.following import Following
+from scentline.agents.observe.logfile import Tail
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.record import accesses
 from scentline.agents.worker.connect import open_journal
@@ -168,6 +169,17 @@ def test_several_logs_are_followed_at_once_and_finished_ones_are_fed(crawl: Craw
         steps += [(crawl.log, line(4 + n)), (other, line(10 + n)), 26 + 2 * n]
     crawl.follow(*steps, sources=(crawl.log, packed, squeezed, other))
     assert crawl.sent() == pages(16) + pages(20, 40)
+
+
+def test_of_head_lines_without_end_before_the_first_one_few_are_held(crawl: Crawl) -> None:
+    async def run(feeder: Feeder) -> None:
+        tail = Tail(crawl.log)
+        await Following(feeder, [])._send(reading := following._Reading(tail), tail.read() or [])
+        tail.close()
+        assert len(reading.waiting) == 100
+
+    crawl.log.write_bytes(b"# a comment\n" * 500)
+    crawl.run(run)
 
 
 def test_what_was_rotated_while_nobody_followed_is_read_first(crawl: Crawl) -> None:

@@ -365,14 +365,8 @@ def test_another_size_than_at_the_visit_is_one_sign_while_it_lasts(frontier: Fro
     assert plainly.page(URL).sizes is None, "where no page is visited again"
 
 
-SIGHTED = st.lists(
-    st.tuples(
-        st.sampled_from((URL, OTHER)),
-        st.sampled_from(("judged", "unchanged", "early", "retry", "gone", "refused", "moved", "feed")),
-        st.integers(1, 9),
-    ),
-    max_size=15,
-)
+CAME = st.sampled_from(("judged", "unchanged", "early", "retry", "gone", "refused", "moved", "feed"))
+SIGHTED = st.lists(st.tuples(st.sampled_from((URL, OTHER)), CAME, st.integers(1, 9)), max_size=15)
 
 
 @given(SIGHTED)

@@ -38,12 +38,13 @@ class Raising(Handler[int]):
     """A handler that counts what users do and can't bear one of them, which it finds when it has counted."""
 
     def __init__(self, error: Exception) -> None:
-        self.error, self.refusals = error, 0
+        self.error, self.refusals, self.absorbed = error, 0, 0
 
     def refused(self, shard: Shard[int], value: bytes) -> None:
         self.refusals += 1
 
     def absorb(self, shard: Shard[int], fact: Any) -> None:
+        self.absorbed += 1
         shard.put(fact.user.encode(), (shard.get(fact.user.encode()) or 0) + 1)
         shard.put(b"all", (shard.get(b"all") or 0) + 1)
         shard.emit(SIGHTINGS.name, 0, Visited(fact.url, fact.user, fact.time))
@@ -117,6 +118,7 @@ def taken_in(
             origins=[(offset, index) for offset, index, _ in told(runtime)],
             letters=read(runtime, DEAD_LETTERS, DeadLetter),
             refusals=handler.refusals,
+            absorbed=handler.absorbed,
             buried=lambda why: counter.labels(topic.name, why)._value.get(),
         )
 
@@ -150,6 +152,11 @@ def test_a_fact_that_raises_is_buried_alone_and_all_others_count(
     assert [(letter.offset, letter.origin) for letter in found.letters] == [(n, (n, index)) for n, index in bad]
     assert found.mark.quarantined == len(bad)
     assert found.refusals >= len(bad)
+
+
+def test_messages_before_one_whose_facts_raise_are_absorbed_twice_however_many_do(tmp_path: Path) -> None:
+    found = taken_in(tmp_path, [*(message(number, ["ann"]) for number in range(10)), message(10, ["bad"] * 5)])
+    assert found.absorbed == 2 * 10 + 5
 
 
 def test_a_dead_letter_says_where_it_failed_and_quotes_nobody(tmp_path: Path) -> None:
