@@ -2,13 +2,19 @@
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import EINVAL
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
+from scentline.models.errors import ScentlineError
+
 if TYPE_CHECKING:
+    from pydantic import SecretStr
+
     from scentline.models.semantic import SemanticTable
 
 T = TypeVar("T")
@@ -77,6 +83,37 @@ def _sync(directory: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+# tokens
+
+_MOST_TOKEN = 1_000
+
+
+class TokenError(ScentlineError, ValueError):
+    """A file without a valid token."""
+
+
+def kept_token(path: Path, given: "SecretStr | None") -> str:
+    """Return the given token, or else the one in the file at ``path``, which is made if it is missing."""
+    if given is not None:
+        return given.get_secret_value()
+    if path.exists():
+        return read_stored(path, _MOST_TOKEN, _as_token, TokenError, str(path))
+    token = token_urlsafe(24)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_stored(path, token.encode())
+    except OSError as error:
+        sys.stderr.write(f"The token is new at each start: {path} can't be written: {error.strerror}\n")
+    return token
+
+
+def _as_token(data: bytes) -> str:
+    text = data.decode("ascii", errors="replace").strip()
+    if len(text) < 16 or not text.isprintable():
+        raise TokenError("expected a token; remove the file, and a new one is made")
+    return text
 
 
 # a table of word-piece vectors

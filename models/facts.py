@@ -9,6 +9,7 @@ from scentline.models.records import (
     End,
     Finite,
     HostAnswer,
+    Memo,
     Natural,
     Pack,
     RobotsTxt,
@@ -62,6 +63,8 @@ class Found(msgspec.Struct, array_like=True, frozen=True, tag="found"):
     hops: Natural = 0  #: Consecutive redirects that led here.
     level: Natural = 0  #: The level in its site, 0 for a URL that enters the site.
     hub: Hub | None = None  #: Set alone, for a hub.
+    memo: Memo = ""  #: What a client of the door keeps with the URL; the first one stays.
+    noted: bool = False  #: Whether only the memo is kept: links lead to the URL, or will.
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):

@@ -33,6 +33,10 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 #: Seconds since the epoch, of the years 1 to 9999.
 Time = Annotated[float, msgspec.Meta(ge=-62_135_596_800, le=253_402_300_799)]
 End = Annotated[float, msgspec.Meta(ge=-62_135_596_800)]  #: A time that may never come.
+#: What a client of the door keeps with a URL, to request it.
+Memo = Annotated[str, msgspec.Meta(max_length=4_096)]
+#: The name of an item that a client found in a page (`models.predicate.syntax.Item`).
+ItemName = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 UrlIfAny = Annotated[str, msgspec.Meta(pattern=rf"^$|{URL_PATTERN}", max_length=MAX_LENGTH)]
 
 #: Most compressed bytes of a stored robots.txt; a longer one is fetched again once it is forgotten.
@@ -175,6 +179,7 @@ class FetchOrder(Record, kw_only=True):
     delay: Seconds = 0.0  #: Seconds between two requests to its host, as far as known.
     #: The site's robots.txt where a fetcher needs it, else the end of its validity, 0 if the frontier has none.
     robots: RobotsTxt | Time = 0.0
+    memo: Memo = ""  #: What a client of the door keeps with the URL.
 
     @property
     def visit(self) -> Visit:
@@ -195,6 +200,10 @@ class FetchedPage(Record, kw_only=True):
     time: Time  #: The end of the fetch.
     host: HostAnswer
     nofollow: bool = False  #: Whether an X-Robots-Tag forbids following the page's links.
+    #: The names of the items that a client of the door found in it.
+    items: tuple[ItemName, ...] = ()
+    #: The links that such a client wants to follow, None for all that the page has.
+    wanted: tuple[Url, ...] | None = None
 
 
 # learning

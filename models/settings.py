@@ -1,9 +1,10 @@
 """Settings of the roles that crawl; `streams.settings` has the others."""
 
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from scentline.models.papers.news import news_prefix
 from scentline.models.papers.ways import RANKINGS, VISITS
@@ -160,6 +161,18 @@ class LearnSettings(Section):
         return self.semantic or None
 
 
+class DoorSettings(Section):
+    """The door: other crawlers fetch what the frontier orders."""
+
+    #: HOST:PORT of the door, such as 127.0.0.1:7070; empty for none.
+    address: Annotated[str, Field(pattern=r"^$|^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$")] = ""
+    #: Token of the door; by default one is made and kept in door/token with the data.
+    token: SecretStr | None = Field(None, min_length=16)
+    certificate: Path | None = None  #: PEM file of the door's certificate, for TLS; needed beyond loopback.
+    key: Path | None = None  #: PEM file of the certificate's private key.
+    clients: Path | None = None  #: PEM file of the authority of clients' certificates, for mutual TLS.
+
+
 class FetchSettings(Section):
     """Downloading pages."""
 
@@ -294,6 +307,7 @@ class CrawlSettings(Section):
     frontier: FrontierSettings = FrontierSettings()
     learn: LearnSettings = LearnSettings()
     fetch: FetchSettings = FetchSettings()
+    door: DoorSettings = DoorSettings()
     news: NewsSettings = NewsSettings()
     revisit: RevisitSettings = RevisitSettings()
 

@@ -22,7 +22,7 @@ import scentline
 import scentline_lab
 from deploy.settings_page import markdown, meanings
 from scentline.agents.fetch import guard
-from scentline.agents.fetch.agent import EXPIRED
+from scentline.agents.fetch.orders import EXPIRED
 from scentline.agents.fetch.result import OUTCOMES
 from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS
 from scentline.agents.judge.kept import files

@@ -74,6 +74,10 @@ BudgetRequests = Annotated[
 RandomSeed = Annotated[
     int | None, typer.Option("--random-seed", metavar="N", help="Seed of every random choice.")
 ]
+Door = Annotated[
+    str | None,
+    typer.Option("--door", metavar="HOST:PORT", help="Have other crawlers fetch, by the door at this address."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _LINES = Annotated[bool, typer.Option("--json", help="Print JSON lines, as --format jsonl does.")]
 _ARRAY = Annotated[bool, typer.Option("--json", help="Print one JSON array, whatever --format says.")]
@@ -202,6 +206,7 @@ _CRAWL: Mapping[str, tuple[str, object]] = {
     "requests": ("frontier.requests", BudgetRequests),
     "time": ("frontier.time", RunTime),
     "random_seed": ("random_seed", RandomSeed),
+    "door": ("door.address", Door),
 }
 #: The options that commands share, by the name under which a command `takes` them: keys and annotations.
 _SETTINGS: Mapping[str, Mapping[str, tuple[str, object]]] = {

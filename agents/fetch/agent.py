@@ -11,59 +11,28 @@ site than this worker, as after a restart, its orders are put off until one brin
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
-
-import msgspec
-import zstandard
+from typing import Any, Final
 
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import OUTCOMES, Body, Ended, NoPage, Result, outcome_of, validators
+from scentline.agents.fetch.orders import Fact, Given, Orders
+from scentline.agents.fetch.result import Ended, Result, outcome_of
 from scentline.agents.fetch.sitemaps import Dated, Kind
 from scentline.models.errors import EventLog
-from scentline.models.facts import Early, Fetched, Found, Missing, Same, Signal
-from scentline.models.page import keeps
-from scentline.models.records import (
-    NOT_MODIFIED,
-    Decoder,
-    FetchedPage,
-    FetchOrder,
-    HostAnswer,
-    Pack,
-    RecordError,
-    RobotsTxt,
-    encode,
-)
-from scentline.models.url import host, identifier
-from scentline.streams.attempts import Place, bury, why
-from scentline.streams.inbox import Message, Outbox
-from scentline.streams.metrics import Outcomes, Reading, catalogue
+from scentline.models.facts import Early, Found, Signal
+from scentline.models.records import FetchOrder, HostAnswer, RecordError, RobotsTxt
+from scentline.models.url import host
+from scentline.streams.attempts import Place
+from scentline.streams.inbox import Message
+from scentline.streams.metrics import Reading, catalogue
 from scentline.streams.runtime import Runtime
-from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
+from scentline.streams.topics import FETCHES
 
-EXPIRED = "expired"  #: The outcome of an order whose lease had run out.
 SITEMAP_READERS = 4  #: Hosts whose sitemaps or feeds are read at the same time.
-QUARANTINED = "quarantined: its fetch failed here"  #: Why an order that could not be carried out has no page.
 #: Outcomes of fetches that no host answered.
 _UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
 IN_A_ROW = 20  #: Unanswered fetches in a row that are worth a warning, once hosts have answered.
 
-Fact = Fetched | Found | Signal | RobotsTxt
-_compress = zstandard.ZstdCompressor(level=1).compress
 log = EventLog("fetch")
-
-
-def noted(url: str, partition: int) -> Place:
-    """Return the place that stands for a URL's orders: one that is put off comes again at another offset."""
-    return Place(FETCHES.name, partition, int.from_bytes(identifier(url)[:8]))
-
-
-class _Given(NamedTuple):
-    """A message of `fetches`: its place, its order or the error, and the place of its attempts."""
-
-    place: Place
-    value: bytes
-    order: FetchOrder | RecordError
-    noted: Place
 
 
 class FetchAgent:
@@ -72,14 +41,9 @@ class FetchAgent:
     def __init__(self, runtime: Runtime, client: Client) -> None:
         self._runtime = runtime
         self._client = client
-        self._decode = Decoder[FetchOrder](FetchOrder)
+        self._orders = Orders(runtime)
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
         self._in_flight = 0
-        metrics = runtime.metrics
-        self._outcomes = Outcomes(metrics, catalogue.FETCHED, (*OUTCOMES, EXPIRED))
-        self._bytes = metrics.counter(catalogue.FETCHED_BYTES)
-        self._seconds = metrics.histogram(catalogue.FETCH_SECONDS)
-        self._taken = metrics.counter(catalogue.TAKEN).labels(FETCHES.name)
         runtime.watch(self.measure)
         runtime.watch_lag(FETCHES)
         self._silence = Silence()
@@ -112,7 +76,7 @@ class FetchAgent:
             for _ in range(SITEMAP_READERS):
                 self._runtime.spawn(self._client.sitemaps.work(self._publish_listed))
         async for event in stream.noack().events():
-            given = self._given(event)
+            given = self._orders.given(event)
             alone = self._runtime.attempts.deaths(given.noted) > 0
             slots = self._runtime.settings.fetch.connections if alone else 1
             for _ in range(slots):
@@ -123,53 +87,36 @@ class FetchAgent:
                 for _ in range(slots - 1):
                     self._slots.release()
 
-    def _given(self, event: Any) -> _Given:
-        value = event.value or b""
-        place = Place(FETCHES.name, event.message.partition, event.message.offset)
-        try:
-            order = self._decode(value)
-        except RecordError as error:
-            return _Given(place, value, error, place)
-        return _Given(place, value, order, noted(order.url, place.partition))
-
-    async def _answer(self, event: Any, given: _Given) -> None:
+    async def _answer(self, event: Any, given: Given) -> None:
         self._in_flight += 1
         try:
             await self._runtime.bus.send_all(await self._messages(given))
             event.ack()
-            self._taken.inc()
+            self._orders.taken.inc()
         finally:
             self._in_flight -= 1
             self._slots.release()
 
-    async def _messages(self, given: _Given) -> list[Message]:
+    async def _messages(self, given: Given) -> list[Message]:
         """Execute an order; quarantine one that raises, or that processes died with."""
         order, runtime = given.order, self._runtime
         if isinstance(order, RecordError):
-            outbox = Outbox("")
-            runtime.bury(outbox, given.place, given.value, str(order), why(order))
-            return outbox.take()
+            return self._orders.unreadable(given, order)
         reason = runtime.deadly(given.place, given.noted)
         if reason:
-            return self._quarantined(given, order, reason)
-        if order.lease < runtime.clock():
-            self._outcomes.count(EXPIRED)
-            return []  # the frontier has taken the order back
+            return self._orders.quarantined(given, order, reason)
+        if self._orders.expired(order):
+            return []
         deaths = runtime.attempts.deaths(given.noted)
         with runtime.attempts.taking(given.noted):
             try:
                 ended = await self._carried_out(given.place, order)
-                messages = self._messages_of(order, ended)
+                messages = self._orders.messages(order, ended)
             except Exception as error:
-                return self._quarantined(given, order, runtime.quarantine(given.place, error))
+                return self._orders.quarantined(given, order, runtime.quarantine(given.place, error))
         if isinstance(ended.result, Early):
             runtime.attempts.suspect(given.noted, deaths)  # it comes again
         return messages
-
-    def _quarantined(self, given: _Given, order: FetchOrder, reason: str) -> list[Message]:
-        outbox, now = Outbox(""), self._runtime.clock()
-        bury(outbox, given.place, given.value, reason, "quarantine", now)
-        return [*outbox.take(), self._told(order, Missing("failed", QUARANTINED), HostAnswer(), now)]
 
     async def _carried_out(self, place: Place, order: FetchOrder) -> Ended:
         """Fetch a page, unless the frontier knows more of robots.txt than this worker and the order do."""
@@ -182,64 +129,22 @@ class FetchAgent:
             ended = await self._client.fetch(order.url, version, order.delay, brought)
         else:
             ended = Ended(Early(0.0), HostAnswer(robots=True))
-        self._outcomes.count(outcome_of(ended.result))
-        if isinstance(ended.result, Body):
-            self._bytes.inc(len(ended.result.body))
-        if ended.host.elapsed:
-            self._seconds.observe(ended.host.elapsed)
-        self._silence.note(ended.result)
-        return ended
-
-    def _messages_of(self, order: FetchOrder, ended: Ended) -> list[Message]:
-        """Return a page for the judge, another result for the frontier, an unchanged kept page for both."""
-        now, revisit = self._runtime.clock(), order.revisit
-        if isinstance(order.robots, RobotsTxt):  # the judge has no use for it
-            order = msgspec.structs.replace(order, robots=order.robots.until)
-        if isinstance(ended.result, Body):
-            return [self._page(order, ended, now)]
+        self._orders.count(ended)
         if ended.host.overloaded:
             self._client.sitemaps.stop(host(order.url))
-        messages = [self._told(order, ended.result, ended.host, now)]
-        if isinstance(ended.result, Same) and revisit is not None and revisit.again:
-            which = self._runtime.settings.keep.pages
-            messages += [self._page(order, ended, now)] if keeps(which, revisit.verdict) else []
-        return messages
-
-    def _told(self, order: FetchOrder, result: NoPage, told: HostAnswer, now: float) -> Message:
-        fact = Fetched(order.url, order.order, order.visit, now, told, result, order.silent)
-        return self._pack(host(order.url), [fact])
-
-    def _page(self, order: FetchOrder, ended: Ended, now: float) -> Message:
-        # By host, so that the near-duplicates of one site meet.
-        partition = self._runtime.partition(PAGES, host(order.url))
-        return (PAGES.name, partition, None, encode(page_of(order, ended, now)))
+        self._silence.note(ended.result)
+        return ended
 
     async def _publish_listed(self, kind: Kind, urls: Sequence[Dated]) -> None:
         """Publish URLs of one host; a repetition after a crash does no harm."""
         facts: list[Fact] = [Found(one.url, 1, level=1) for one in urls]
         facts += [Signal(one.url, kind, one.time) for one in urls if one.time is not None]
-        await self._runtime.bus.send_all([self._pack(host(urls[0].url), facts)])
+        await self._runtime.bus.send_all([self._orders.pack(host(urls[0].url), facts)])
 
     async def _publish_robots(self, read: RobotsTxt) -> None:
         """Publish a robots.txt, and return once it is in the log."""
-        send = self._runtime.bus.send_all([self._pack(host(read.url), [read])])
+        send = self._runtime.bus.send_all([self._orders.pack(host(read.url), [read])])
         await asyncio.wait([self._runtime.spawn(send)])  # an error ends the program, not the fetch
-
-    def _pack(self, name: str, facts: Sequence[Fact]) -> Message:
-        pack: Pack[Fact] = Pack(facts=[(0, index, fact) for index, fact in enumerate(facts)])
-        return (SIGHTINGS.name, self._runtime.partition(SIGHTINGS, name), None, encode(pack))
-
-
-def page_of(order: FetchOrder, ended: Ended, now: float) -> FetchedPage:
-    """Return a page for the judge, to judge or, if it has not changed, to keep."""
-    page = ended.result
-    if isinstance(page, Body):
-        return FetchedPage(
-            order=order, status=page.status, headers=page.headers, body=_compress(page.body), time=now,
-            host=ended.host, nofollow=page.nofollow,
-        )  # fmt: skip
-    headers = validators(order.revisit.version if order.revisit else None, "etag", "last-modified")
-    return FetchedPage(order=order, status=NOT_MODIFIED, headers=headers, body=b"", time=now, host=ended.host)
 
 
 class Silence:

@@ -37,7 +37,7 @@ READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})  #: M
 KEPT = ("content-type", "content-language", "etag", "last-modified", "link", "x-robots-tag")
 KEPT_LENGTH = 1000
 
-_MOVED, _PERMANENT = frozenset({300, 301, 302, 303, 307, 308}), frozenset({301, 308})
+MOVED, PERMANENT = frozenset({300, 301, 302, 303, 307, 308}), frozenset({301, 308})
 # The statuses below 500 that say nothing about the page: proxy authentication required, request timeout, too
 # early, too many requests.
 _PASSING = frozenset({407, 408, 425, 429})
@@ -130,12 +130,12 @@ class Client:
                 self.sitemaps.seen(url, media_type(headers))
             if status == 304 and asked:
                 return Same()
-            moved = headers.get("location") if status in _MOVED else None
+            moved = headers.get("location") if status in MOVED else None
             if moved is not None:
                 target = canonical(moved, url)
                 if target is None or target == url:
                     raise FetchError("gone", "redirect to itself" if target else "redirect to no page")
-                return Moved(target, status in _PERMANENT)
+                return Moved(target, status in PERMANENT)
             check(status, headers, self._clock())
             tags = (value for name, value in response.headers.raw if name.lower() == b"x-robots-tag")
             asks = directives(map(_decoded, tags), self._agent)
@@ -170,7 +170,7 @@ class Client:
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
                 return Answer(status, None, content, version_of(headers))
-            moved = headers.get("location") if status in _MOVED else None
+            moved = headers.get("location") if status in MOVED else None
             leads_to = None if moved is None else canonical(moved, url)
             wait = retry_after(headers.get("retry-after"), self._clock())
             return Answer(status, leads_to, b"", retry_after=wait)

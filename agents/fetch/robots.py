@@ -136,6 +136,23 @@ class Robots:
             raise FetchError("refused", "robots.txt", crawl_delay=rules.crawl_delay)
         return rules.crawl_delay
 
+    def delay(self, url: str) -> float | None:
+        """Return the Crawl-delay for a URL, None where its site has none or is unknown here."""
+        site = self._sites.get(origin(url))
+        return None if site is None or site.rules is None else site.rules.crawl_delay
+
+    async def learn(self, url: str, status: int, body: bytes) -> None:
+        """Take a robots.txt that another program read at a canonical URL, unless the known one is valid."""
+        place = origin(url)
+        known = self._sites.get(place)
+        if known is None or known.expires <= self._clock():
+            await self._pending.run(place, lambda: self._learn(place, Answer(status, None, body[:MAX_BYTES])))
+
+    async def _learn(self, place: str, answer: Answer) -> _Site:
+        site = await self._read(answer, None)
+        await self._keep(place, site)
+        return site
+
     async def close(self) -> None:
         """End the fetches in flight; their callers are cancelled."""
         await self._pending.close()
@@ -163,11 +180,15 @@ class Robots:
             site = self._unreachable(error, known)
         except Exception as error:
             site = self._unreachable(unexpected("robots.txt", origin, error), known)
+        await self._keep(origin, site)
+        return site
+
+    async def _keep(self, origin: str, site: _Site) -> None:
+        """Publish a robots.txt, and then decide by it."""
         record = site.record(origin)
         if self.publish is not None and record is not None:
             await self.publish(record)
         self._sites[origin] = site
-        return site
 
     async def _answer(self, url: str, version: Version | None) -> Answer:
         """Return the answer at the end of the redirects; raises `FetchError`."""

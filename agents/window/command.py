@@ -3,10 +3,8 @@
 import asyncio
 import shutil
 import socket
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from secrets import token_urlsafe
 from typing import BinaryIO
 
 import h11
@@ -14,28 +12,22 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from scentline.agents.signals import told_to_end
-from scentline.agents.stored import read_stored, write_stored
+from scentline.agents.stored import kept_token
 from scentline.agents.window.guard import ENTER, Access, names_of
 from scentline.agents.window.process import mirror
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.server import MOST_VIEWERS, Window
 from scentline.agents.worker.directory import WINDOW
-from scentline.models.errors import ScentlineError
 from scentline.streams.settings import ConfigurationError, Settings, WindowSettings
 
 #: The mirror of a crawl on Kafka, within the window's data directory.
 MIRROR = "mirror"
 _TOKEN_FILE = "token"  # noqa: S105 - a file's name
-_MOST_TOKEN = 1_000
 #: Most connections at a time: of viewers, pages and requests.
 MOST_CONNECTIONS = 2 * MOST_VIEWERS
 #: The states of clients whose requests are incomplete.
 _UNFINISHED = (h11.IDLE, h11.SEND_BODY)
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-
-
-class TokenError(ScentlineError, ValueError):
-    """A file without a valid token."""
 
 
 def run(settings: Settings, ready: Callable[[str], object], until: BinaryIO | None = None) -> None:
@@ -63,9 +55,8 @@ def run(settings: Settings, ready: Callable[[str], object], until: BinaryIO | No
 
 def _access(settings: Settings, port: int) -> Access:
     given = settings.window
-    return Access(
-        _token(settings), names_of([*_LOOPBACK, *given.hosts], port), f"scentline-{port}", given.read_only
-    )
+    token = kept_token(settings.data / WINDOW / _TOKEN_FILE, given.token)
+    return Access(token, names_of([*_LOOPBACK, *given.hosts], port), f"scentline-{port}", given.read_only)
 
 
 async def _serve(
@@ -151,26 +142,3 @@ def _listening(given: WindowSettings) -> socket.socket:
 
 def _name(host: str) -> str:
     return "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
-
-
-def _token(settings: Settings) -> str:
-    """Return the configured token, or one that stays the same for a directory."""
-    if settings.window.token is not None:
-        return settings.window.token.get_secret_value()
-    path = settings.data / WINDOW / _TOKEN_FILE
-    if path.exists():
-        return read_stored(path, _MOST_TOKEN, _as_token, TokenError, str(path))
-    token = token_urlsafe(24)
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_stored(path, token.encode())
-    except OSError as error:
-        sys.stderr.write(f"The token is new at each start: {path} can't be written: {error.strerror}\n")
-    return token
-
-
-def _as_token(data: bytes) -> str:
-    text = data.decode("ascii", errors="replace").strip()
-    if len(text) < 16 or not text.isprintable():
-        raise TokenError("expected a token; remove the file, and a new one is made")
-    return text

@@ -103,7 +103,8 @@ def run(settings: Settings, options: CrawlOptions) -> int:
         if options.archives:
             server = resources.enter_context(ServerProcess.archive(options.archives))
             settings = settings.model_copy(update={"fetch": settings.fetch.of_archive(server.url)})
-        check_contact(settings.fetch, seeds)
+        if not settings.door.address:
+            check_contact(settings.fetch, seeds)
         settings = with_table(settings)
         _check_table(settings)
         make_directory(settings.data)
@@ -185,8 +186,8 @@ def _check_table(settings: Settings) -> None:
 def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
     hubs = settings.news.hubs_given if settings.frontier.mode == "instant" else ()
     if not options.seeds and not options.logs and not hubs:
-        if kept_settings(settings.data) is not None:
-            return []  # it continues from its tables
+        if kept_settings(settings.data) is not None or settings.door.address:
+            return []  # it continues from its tables, or a door's clients bring seeds
         raise ConfigurationError("a crawl needs somewhere to start: --seed URL, --log FILE or both")
     if not options.seeds:
         return [*hubs, *(seeds_of_log(options.logs[0], settings) if options.logs else ())]

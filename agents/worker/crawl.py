@@ -4,6 +4,7 @@ It decides where to start, when the log has been fed, and when the crawl is fini
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -11,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from scentline.agents.door.agent import CLIENT_SECONDS, DoorAgent
+from scentline.agents.door.server import TOKEN_FILE, serving_door
 from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.observe.agent import Feeder, read_positions
 from scentline.agents.observe.following import Following
@@ -22,7 +25,7 @@ from scentline.agents.owners import CarryOut
 from scentline.agents.signals import told_to_end
 from scentline.agents.worker.connect import WAIT_SECONDS, room_for, unabsorbed
 from scentline.agents.worker.status import Meter, Report, Status
-from scentline.agents.worker.worker import ROLES, Worker
+from scentline.agents.worker.worker import DOOR, ROLES, Worker
 from scentline.models.records import Decoder, FetchOrder
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
@@ -31,13 +34,22 @@ from scentline.streams.transport.embedded import JournalBus
 
 #: Packs of accesses that may wait for the browse agent before the feeder waits for it.
 BACKLOG = 20
+#: Packs of sightings that may wait for the frontier before a door's clients wait with what they discover.
+DISCOVERED = 200
+#: Seconds without news from a door's clients after which nothing more is expected of them.
+QUIET_SECONDS = 5.0
+#: Seconds for which a finished crawl waits until the clients have heard of its end.
+FAREWELL_SECONDS = 15.0
 
 
 class Engine(Worker):
     """A worker that plays every role: a whole crawler."""
 
     def __init__(self, settings: Settings, observer: Observer, examiner: ExaminerProcess | None = None) -> None:
-        super().__init__(settings, ROLES, observer, examiner=examiner)
+        roles = (*(role for role in ROLES if role != "fetch"), DOOR) if settings.door.address else ROLES
+        super().__init__(settings, roles, observer, examiner=examiner)
+        #: How the crawl stands, as clients of its door hear it: "starting", "running", or how it ended.
+        self.stands = "starting"
         self.feeding = False
         self.log_read: float | None = None
         self._feeder: asyncio.Task[None] | None = None
@@ -55,6 +67,20 @@ class Engine(Worker):
             return None
         runtime, steered = self.runtimes["frontier"], self.frontier.core.steered
         return Control(runtime, self.predicates, steered, self.bus.journal.sync, self._stand).carry_out
+
+    async def _serve_door(self, door: DoorAgent) -> None:
+        door.state = lambda: "paused" if self.frontier.core.paused else self.stands
+        door.stands = self.frontier.core.awaits
+        door.room = partial(room_for, self.bus, self.frontier.inbox, DISCOVERED)
+        self.door_url = await self._resources.enter_async_context(
+            serving_door(self.settings, door, self._figures)
+        )
+
+    def _figures(self) -> dict[str, Any]:
+        """Return what a door's clients hear of the harvest."""
+        harvest = {name: self.harvest.whole(name) for name in self.predicates.active}
+        predicates = {name: {"hits": each.hits, "pages": each.pages} for name, each in harvest.items()}
+        return {"judged": self.frontier.core.totals().judged, "predicates": predicates}
 
     def _stand(self) -> dict[str, int]:
         totals, budget = self.frontier.core.totals(), self.frontier.core.budget
@@ -130,7 +156,26 @@ class Engine(Worker):
         if self.frontier.core.budget.spent:
             return True
         done = not self.feeding and not self.fetch.reading_sitemaps and await self.caught_up()
-        return done and self.frontier.core.finished
+        return done and self.frontier.core.finished and self._clients_finished()
+
+    def _clients_finished(self) -> bool:
+        """Return whether the clients of a door, if there is one, brought something and discover no more."""
+        door = self.door
+        if door is None:
+            return True
+        quiet = self.runtimes[DOOR].clock() - door.heard >= QUIET_SECONDS
+        return quiet and self.frontier.core.totals().discovered > 0
+
+    async def farewell(self) -> None:
+        """Wait until the clients of a door have heard that the crawl is over, for some seconds at most."""
+        door, since = self.door, time.time()
+        self.stands = self.frontier.core.state if self.frontier.core.state == "spent" else "done"
+        if door is not None:
+            await door.wake()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAREWELL_SECONDS):
+                    while any(since - CLIENT_SECONDS < at < since for at in door.leases.clients.values()):
+                        await asyncio.sleep(WAIT_SECONDS)
 
     async def settle(self) -> None:
         """Wait until every role has counted what was fetched."""
@@ -176,10 +221,14 @@ async def run_crawl(
 
             heard.enter_context(told_to_end(stop))
             await _ready(engine)
+            engine.stands = "running"
+            if engine.door is not None:
+                sys.stderr.write(f"The door: {engine.door_url}, token in {settings.data / TOKEN_FILE}\n")
             meter = Meter(engine)
             await _crawl(engine, meter, seeds, logs, report, follow)
             if not told.is_set() and engine.failure is None:
                 await engine.settle()
+                await engine.farewell()
             status = replace(meter.status(), ended=_why(engine, told=told.is_set()))
             report(engine, status)
     if engine.failure is not None:

@@ -16,6 +16,8 @@ import faust
 import msgspec
 
 from scentline.agents.browse import BrowseAgent
+from scentline.agents.door.agent import DoorAgent
+from scentline.agents.door.server import serving_door
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import stays_home
@@ -49,6 +51,7 @@ from scentline.streams.transport.embedded import watch
 
 #: The roles, in the order in which messages flow, and those with an inbox and a table.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
+DOOR = "door"  #: A role in place of "fetch", never among all.
 STATEFUL = ("browse", "judge", "frontier", "learn", "harvest")
 #: Seconds between two checks that a definition was read back.
 HEARD_SECONDS = 0.005
@@ -73,7 +76,7 @@ class Worker:
     # One for each played role.
     observe: ObserveAgent
     browse: BrowseAgent
-    fetch: FetchAgent
+    fetch: FetchAgent | DoorAgent
     judge: JudgeAgent
     frontier: FrontierAgent
     learn: LearnAgent
@@ -96,6 +99,8 @@ class Worker:
         self.runtimes: dict[str, Runtime] = {}
         self.broadcasts: dict[str, Broadcast] = {}
         self._tasks: dict[str, tuple[Task, ...]] = {}
+        self.door: DoorAgent | None = None
+        self.door_url = ""
         self._observer = observer
         self._examiner = examiner
         self._said = -math.inf
@@ -126,10 +131,11 @@ class Worker:
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)
         self._resources.callback(attempts.close)
         for role in self.roles:
+            # The door takes the orders of the fetchers: it is of their consumer group.
+            app = self.bus.app("fetch" if role == DOOR else role)
             self.runtimes[role] = Runtime(
-                self.bus.app(role), self.settings, self.bus, self.fail, metrics=self.metrics,
-                attempts=attempts,
-            )  # fmt: skip
+                app, self.settings, self.bus, self.fail, metrics=self.metrics, attempts=attempts
+            )
             self._tasks[role] = await self._play(role, self.runtimes[role])
         if not {"judge", "frontier", "learn"}.isdisjoint(self.roles):
             await self._listen()
@@ -150,6 +156,15 @@ class Worker:
         if "frontier" in self.roles:
             answers = answering(self.settings, self.frontier.answers, routes, self._carry_out())
             await self._resources.enter_async_context(answers)
+        if self.door is not None:
+            await self._serve_door(self.door)
+
+    async def _serve_door(self, door: DoorAgent) -> None:
+        """Serve the door; here it hears nothing of the frontier but the orders."""
+        if self.settings.on_kafka:
+            roles = ("frontier",)
+            door.room = Downstream(self.settings, self.bus.partitions(SIGHTINGS.name), self._waits, roles).room
+        self.door_url = await self._resources.enter_async_context(serving_door(self.settings, door, dict))
 
     def _carry_out(self) -> CarryOut | None:
         """Return what carries out people's requests here: on Kafka they come by the log."""
@@ -179,6 +194,9 @@ class Worker:
                 client = Client(self.settings.fetch, time.time, again)
                 await self._resources.enter_async_context(client)
                 self.fetch = FetchAgent(runtime, client)
+            case "door":
+                self.fetch = self.door = DoorAgent(runtime)
+                return (self.door.look,)
             case "judge":
                 self.judge = self._judge(runtime)
                 return (Rejudge(self.judge, self._room()).run,)
@@ -322,10 +340,12 @@ def played(names: Iterable[str]) -> tuple[str, ...]:
     ('fetch', 'judge')
     """
     given = set(names)
-    unknown = sorted(given - {*ROLES, "all"})
+    unknown = sorted(given - {*ROLES, DOOR, "all"})
     if unknown:
-        raise ConfigurationError(f"no role {unknown[0]!r}; expected some of {', '.join(ROLES)}, or all")
-    return ROLES if "all" in given else tuple(role for role in ROLES if role in given)
+        raise ConfigurationError(f"no role {unknown[0]!r}; expected some of {', '.join(ROLES)}, {DOOR}, or all")
+    if DOOR in given and not given.isdisjoint(("fetch", "all")):
+        raise ConfigurationError(f"the roles {DOOR} and fetch: both carry out orders; expected one of them")
+    return ROLES if "all" in given else tuple(role for role in (*ROLES, DOOR) if role in given)
 
 
 def run(settings: Settings, roles: tuple[str, ...]) -> None:

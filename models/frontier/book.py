@@ -25,12 +25,12 @@ from scentline.models.facts import (
 )
 from scentline.models.frontier.depth import Depths, handed_on
 from scentline.models.frontier.freshness import Groups
-from scentline.models.frontier.keys import Rows, page_key
+from scentline.models.frontier.keys import Rows, memo_key, memo_of, page_key
 from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.links import Links
 from scentline.models.frontier.news import Hubs, Prefixes, clicked
 from scentline.models.frontier.pages import Pages, Spaces, note_end, note_robots
-from scentline.models.frontier.rows import PageRow, State
+from scentline.models.frontier.rows import MemoRow, PageRow, State
 from scentline.models.frontier.teaching import Crowd, Said, Teaching
 from scentline.models.frontier.visits import Changes, Visits
 from scentline.models.lessons import lessons
@@ -210,7 +210,10 @@ class Book:
         self.promises.redirected(shard, row, target)
         self._pages.close(shard, key, row, "moved")
         level = 0 if self._depths is None else handed_on(row, target)
-        heir = Found(target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1, level=level)
+        heir = Found(
+            target, row.depth, row.priorities, row.seed, row.inputs, row.hops + 1, level,
+            memo=memo_of(shard, row.url),
+        )  # fmt: skip
         self._inherit(shard, heir)
         if self._instant:
             self.hubs.moved(shard, row.url, target)
@@ -266,6 +269,10 @@ class Book:
         """Absorb a found URL; the target of a redirect inherits priorities, and the inputs of higher ones."""
         if sighting.hub is not None:
             self.hubs.named(shard, sighting.url, sighting.hub)
+            return
+        if sighting.memo and shard.get(memo_key(sighting.url)) is None:
+            shard.put(memo_key(sighting.url), MemoRow(sighting.memo))
+        if sighting.noted:
             return
         known = shard.get(page_key(sighting.url)) is not None
         key, row = self._pages.find(shard, sighting.url, sighting.depth)

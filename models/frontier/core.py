@@ -313,6 +313,10 @@ class Frontier:
         """Note an order that was sent, but not stored in its row before the process died."""
         self.leases.expect(order, now)
 
+    def awaits(self, order: FetchOrder) -> bool:
+        """Return whether the answer to an order is still to come."""
+        return self.leases.awaits(order)
+
     # standing
 
     @property

@@ -11,6 +11,7 @@ from scentline.models.frontier.rows import (
     FrontierRow,
     HostRow,
     HubRow,
+    MemoRow,
     News,
     PageRow,
     TotalsRow,
@@ -82,6 +83,7 @@ HUB_PREFIX = b"u"
 VISIT_PREFIX = b"r"
 DUE_PREFIX = b"j"
 CLICKS_PREFIX = b"k"
+MEMO_PREFIX = b"m"
 NEWS_KEY = b"w"
 TOTALS_KEY = b"t"
 START_KEY = b"b"
@@ -112,6 +114,17 @@ def owner_key(owner: str) -> bytes:
 def hub_key(url: str) -> bytes:
     """Return the key of a hub's row."""
     return HUB_PREFIX + identifier(url)
+
+
+def memo_key(url: str) -> bytes:
+    """Return the key of the row of a URL's memo."""
+    return MEMO_PREFIX + identifier(url)
+
+
+def memo_of(shard: "Rows", url: str) -> str:
+    """Return a URL's memo, empty without one."""
+    row = shard.get(memo_key(url))
+    return row.memo if isinstance(row, MemoRow) else ""
 
 
 def visit_key(url: str) -> bytes:

@@ -8,7 +8,7 @@ from scentline.models.errors import EventLog
 from scentline.models.facts import Early, Fetched, Missing, Page
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.flights import Flight, Tally
-from scentline.models.frontier.keys import TOTALS_KEY, Rows, page_key, totals_of
+from scentline.models.frontier.keys import TOTALS_KEY, Rows, memo_of, page_key, totals_of
 from scentline.models.frontier.pages import note_lost, tell_clocks
 from scentline.models.frontier.rows import INSTANT, OPEN, Choice, HubRow, PageRow, VisitRow, failed
 from scentline.models.frontier.turns import Pace, ProportionalTurns
@@ -38,7 +38,8 @@ class Orders:
         order = FetchOrder(
             predicate=choice.predicate, policy=choice.policy, explored=choice.explored,
             probability=choice.probability, priority=choice.priority, expected=choice.expected,
-            comes=choice.comes, delay=candidates.clocks.apart(name), robots=robots, **said,
+            comes=choice.comes, delay=candidates.clocks.apart(name), robots=robots,
+            memo=memo_of(shard, said["url"]), **said,
         )  # fmt: skip
         shard.send(FETCHES, partition_of(name, self._partitions), None, encode(order))
 
@@ -170,6 +171,17 @@ class Leases:
             now,
         )
         self._orders.soon(shard)
+
+    def awaits(self, order: FetchOrder) -> bool:
+        """Return whether an order's answer is still to come: it is in flight, or not stored in its row yet."""
+        if order.visit != "first":
+            return order.url in self._candidates.flights
+        found = self._candidates.shards.find(order.url)
+        if found is None:
+            return True
+        state, attempts = found[1].state, found[1].attempts
+        stored = state == "leased" and attempts == order.order
+        return stored or (state == "candidate" and attempts < order.order)
 
     def end(self, now: float) -> None:
         """Take back the URLs whose leases ran out."""

@@ -350,7 +350,13 @@ class CountsRow(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
         return Cells.of_bytes(self.predicates, self.names, self.counts)
 
 
+class MemoRow(msgspec.Struct, array_like=True, frozen=True, tag="memo"):
+    """What a client of the door keeps with a URL."""
+
+    memo: str
+
+
 FrontierRow: TypeAlias = (
     PageRow | ParentRow | ChildrenRow | BesideRow | VisitRow | HubRow | HostRow | AccessRow | TotalsRow
-    | CountsRow
+    | CountsRow | MemoRow
 )  # fmt: skip

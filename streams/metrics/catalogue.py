@@ -76,6 +76,8 @@ FETCHED_BYTES = _counter("fetched_bytes", "bytes of fetched pages, decoded")
 FETCH_SECONDS = _histogram("fetch_seconds", SECONDS, "from a request to the end of its answer")
 FETCHING = _gauge("fetches_in_flight", "fetches under way")
 FETCH_SLOTS = _gauge("fetch_slots", "fetches that may be under way (fetch.connections)")
+DOOR_PARKED = _gauge("door_orders", "orders at the door, leased to a client or waiting for one")
+DOOR_CLIENTS = _gauge("door_clients", "clients that called the door within a minute")
 WAITS = _counter("politeness_waits", "orders that waited for their server's delay")
 WAIT_SECONDS = _counter("politeness_wait_seconds", "seconds that they waited")
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import zstandard
 from msgspec.structs import replace
 
-from scentline.agents.fetch.agent import QUARANTINED, FetchAgent, noted
+from scentline.agents.fetch.agent import FetchAgent
+from scentline.agents.fetch.orders import QUARANTINED, noted
 from scentline.agents.fetch.client import Client
 from scentline.models import records
 from scentline.models.facts import (

@@ -1,0 +1,1 @@
+"""The door: others fetch what the frontier orders, by three calls over HTTP."""

@@ -1,0 +1,258 @@
+"""The door: plays the role of the fetcher for clients, who fetch what the frontier orders.
+
+Reads `fetches`; keeps no state on disk; writes what the fetch agent would. An order is acknowledged once its
+answer is in the log: killed, the door gives the orders in flight again, first to the clients that hold them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any
+
+from scentline.agents.door.leases import Leases, Parked, name_of
+from scentline.agents.door.telling import Answer, Discover, Lease, Robots, Settle, Wanted, ended_of
+from scentline.agents.fetch.orders import Fact, Orders, Told
+from scentline.agents.fetch.result import Ended, validators
+from scentline.agents.fetch.robots import Robots as KnownRobots
+from scentline.models.errors import ScentlineError
+from scentline.models.facts import Early, Found
+from scentline.models.records import FetchOrder, HostAnswer, RecordError, RobotsTxt
+from scentline.models.url import canonical, host
+from scentline.streams.inbox import Message
+from scentline.streams.metrics import Reading, catalogue
+from scentline.streams.runtime import Runtime
+from scentline.streams.topics import FETCHES
+
+#: Seconds between two looks for orders to give back.
+LOOK_SECONDS = 1.0
+#: Seconds between two looks of a call that waits for a host's delay, at least.
+SHORTEST = 0.01
+#: Seconds after its last call in which a client counts as there.
+CLIENT_SECONDS = 60.0
+#: Seconds that a call waits for readers that lag behind, before it is put off.
+ROOM_SECONDS = 10.0
+#: The states of a crawl that is over.
+OVER = frozenset({"spent", "done", "ended"})
+
+
+class BusyError(ScentlineError):
+    """The readers of what a client discovers lag behind: it is to come again."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+async def _always() -> None:
+    """Wait for nothing."""
+
+
+class DoorAgent:
+    """Gives orders to clients, and takes their answers."""
+
+    #: Whether sitemaps are being read: clients read their own.
+    reading_sitemaps = False
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._clock = runtime.clock
+        self._orders = Orders(runtime)
+        self._robots = KnownRobots(_no_request, runtime.settings.fetch, runtime.clock)
+        self._robots.publish = self._publish_robots
+        self.leases = Leases(runtime.clock(), self._stands, self._crawl_delay)
+        self._earlier: dict[int, int] = {}
+        self._news = asyncio.Condition()
+        self._settling = asyncio.Lock()
+        self.heard = runtime.clock()  #: When a client last settled or discovered something.
+        #: The state of the crawl, as clients hear it.
+        self.state: Callable[[], str] = lambda: "running"
+        #: Whether the frontier still waits for an order's answer, as far as this process knows.
+        self.stands: Callable[[FetchOrder], bool] = lambda _: True
+        #: Returns when the frontier has room for what clients discover.
+        self.room: Callable[[], Awaitable[None]] = _always
+        runtime.watch(self.measure)
+        runtime.watch_lag(FETCHES)
+        runtime.read(FETCHES, "door", self._run)
+        runtime.app.on_rebalance_complete.connect(self._assigned)
+
+    def measure(self, reading: Reading) -> None:
+        """Add the orders at clients, and the clients."""
+        reading.add(catalogue.FETCHING, self.leases.leased)
+        reading.add(catalogue.FETCH_SLOTS, self._runtime.settings.fetch.connections)
+        reading.add(catalogue.DOOR_PARKED, len(self.leases.parked))
+        reading.add(catalogue.DOOR_CLIENTS, self.clients)
+
+    @property
+    def clients(self) -> int:
+        """How many clients have called lately."""
+        now = self._clock()
+        return sum(now - at <= CLIENT_SECONDS for at in self.leases.clients.values())
+
+    async def _assigned(self, *_: Any, **__: Any) -> None:
+        self._earlier = dict(await self._runtime.bus.ends(FETCHES.name))
+
+    async def _run(self, stream: Any) -> None:
+        async for event in stream.noack().events():
+            given = self._orders.given(event)
+            order = given.order
+            if isinstance(order, RecordError):
+                await self._end(self._orders.unreadable(given, order), [event.ack])
+            elif self._orders.expired(order):
+                event.ack()
+            elif not await self._knows_robots(order):
+                # The site's next order brings its robots.txt, and with it the Crawl-delay.
+                again = Ended(Early(0.0), HostAnswer(robots=True))
+                await self._end(self._orders.messages(order, again), [event.ack])
+            else:
+                place = given.place
+                early = place.offset < self._earlier.get(place.partition, 0)
+                self.leases.park(order, event.ack, self._clock(), early=early)
+                await self.wake()
+
+    async def _knows_robots(self, order: FetchOrder) -> bool:
+        """Return whether this door knows the robots.txt that the frontier has of an order's site."""
+        if isinstance(order.robots, RobotsTxt):
+            await self._robots.take_up(order.robots)
+            return True
+        return not order.robots or self._robots.knows(order.url, order.robots)
+
+    def _stands(self, order: FetchOrder) -> bool:
+        return self.stands(order)
+
+    def _crawl_delay(self, url: str) -> float:
+        return self._robots.delay(url) or 0.0
+
+    async def look(self) -> None:
+        """Give orders back that no client takes; never returns."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            back = list(self.leases.overdue(self._clock()))
+            if back:
+                messages = [
+                    message
+                    for parked in back
+                    for message in self._orders.messages(parked.order, Ended(Early(0.0)))
+                ]
+                await self._end(messages, [parked.acknowledge for parked in back])
+
+    async def _end(self, messages: Sequence[Message], acknowledge: Sequence[Callable[[], object]]) -> None:
+        """Send messages, and acknowledge orders once the log has them; a client that leaves stops neither."""
+        if messages:
+            send = self._runtime.spawn(self._runtime.bus.send_all(messages))
+            await asyncio.wait([send])  # an error ends the program
+            if send.cancelled() or send.exception() is not None:
+                return
+        for done in acknowledge:
+            done()
+            self._orders.taken.inc()
+
+    async def wake(self) -> None:
+        """Have the calls that wait look again."""
+        async with self._news:
+            self._news.notify_all()
+
+    # the calls
+
+    async def lease(self, call: Lease) -> list[Parked]:
+        """Lease orders, once there are any, at most ``call.wait`` seconds later."""
+        end = self._clock() + call.wait
+        self.leases.hold(call.client, call.holding, call.seconds, self._clock())
+        while True:
+            now = self._clock()
+            taken: list[Parked] = []
+            if call.want and self.state() == "running":
+                taken = self.leases.lease(call.client, call.id, call.want, call.seconds, now, call.host)
+            if taken or now >= end or not call.want or self.state() in OVER:
+                return taken
+            free = max(self.leases.next_free(now), now + SHORTEST)
+            await self._changes(min(end, now + LOOK_SECONDS, free) - now)
+
+    async def _changes(self, seconds: float) -> None:
+        """Wait until something may have changed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._news:
+                await self._news.wait()
+
+    async def settle(self, call: Settle, bodies: Sequence[bytes]) -> list[str]:
+        """Take answers, each with its body; return what became of each, once it is in the log."""
+        async with self._settling:
+            now = self.heard = self._clock()
+            self.leases.hold(call.client, (), 1.0, now)
+            for read in call.robots:
+                await self._learn(read)
+            said: list[str] = []
+            messages: list[Message] = []
+            done: list[Parked] = []
+            for answer, body in zip(call.answers, bodies, strict=True):
+                taken = self.leases.take(answer.url, answer.order, answer.elapsed + answer.ago, now)
+                if isinstance(taken, Parked):
+                    done.append(taken)
+                    messages += self._messages(taken.order, answer, body, now)
+                    said.append("ok")
+                else:
+                    said.append(taken)
+            await self._end(messages, [parked.acknowledge for parked in done])
+        return said
+
+    def _messages(self, order: FetchOrder, answer: Answer, body: bytes, now: float) -> list[Message]:
+        most = self._runtime.settings.fetch.max_bytes
+        ended = ended_of(answer, body, most, now, self._robots.delay(order.url))
+        self._orders.count(ended)
+        wanted, facts = None, []
+        if answer.links is not None:
+            found = [(canonical(link.url, order.url), link) for link in answer.links]
+            wanted = tuple(url for url, _ in found if url is not None)
+            facts = [Found(url, memo=link.memo, noted=True) for url, link in found if url and link.memo]
+        return [*self._by_host(facts), *self._orders.messages(order, ended, Told(tuple(answer.items), wanted))]
+
+    async def discover(self, call: Discover) -> list[str]:
+        """Take URLs; return "taken" or why not for each, once they are in the log."""
+        try:
+            async with asyncio.timeout(ROOM_SECONDS):
+                await self.room()
+        except TimeoutError as error:
+            raise BusyError("the frontier lags behind; expected in some seconds") from error
+        self.heard = self._clock()
+        self.leases.hold(call.client, (), 1.0, self.heard)
+        said: list[str] = []
+        facts: list[Found] = []
+        for given in call.urls:
+            url = canonical(given.url, canonical(given.parent) if given.parent else None)
+            said.append("taken" if url else "refused: no http or https URL")
+            if url:
+                facts.append(_found(url, given))
+        await self._end(self._by_host(facts), ())
+        return said
+
+    def _by_host(self, facts: Sequence[Found]) -> list[Message]:
+        by_host: dict[str, list[Fact]] = {}
+        for fact in facts:
+            by_host.setdefault(host(fact.url), []).append(fact)
+        return [self._orders.pack(name, found) for name, found in by_host.items()]
+
+    async def _learn(self, read: Robots) -> None:
+        url = canonical(read.url)
+        if url is not None and url.endswith("/robots.txt"):
+            await self._robots.learn(url, read.status, read.text.encode())
+
+    async def _publish_robots(self, read: RobotsTxt) -> None:
+        await self._end([self._orders.pack(host(read.url), [read])], ())
+
+
+def _found(url: str, given: Wanted) -> Found:
+    level = 0 if given.seed else 1
+    return Found(url, depth=level, seed=given.seed, level=level, memo=given.memo)
+
+
+async def _no_request(url: str, known: object) -> Any:
+    """Fetch nothing: a door's clients read robots.txt."""
+    raise AssertionError(f"{url}, {known}: a door fetches nothing")
+
+
+def order_of(parked: Parked) -> dict[str, Any]:
+    """Return an order as clients get it."""
+    order = parked.order
+    version = order.revisit.version if order.revisit is not None else None
+    return {
+        "url": order.url, "order": name_of(order), "predicate": order.predicate, "delay": order.delay,
+        "memo": order.memo, "until": parked.until, "conditions": validators(version),
+    }  # fmt: skip

@@ -1,0 +1,161 @@
+"""Orders that wait for clients, and the leases under which clients hold them. Pure: time is passed in, seconds.
+
+An order is parked until its answer is in the log. A client holds it under a lease, which each of its calls
+extends; a dead client's lease ends, and another client gets the order. The frontier's own lease bounds both.
+"""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from scentline.agents.fetch.servers import Recent
+from scentline.models.records import FetchOrder
+from scentline.models.url import host
+
+#: Seconds after which an order that no client takes goes back to the frontier.
+IDLE_SECONDS: Final = 30.0
+#: Seconds after a start in which the orders of before it are kept for the clients that hold them.
+GRACE_SECONDS: Final = 10.0
+#: Seconds of the frontier's lease that a client must have left when it gets an order.
+LEAST_SECONDS: Final = 5.0
+#: Ended orders and requests of which a repetition is recognised, and hosts whose last request is known.
+_MOST_ENDED, _MOST_REQUESTS, _MOST_HOSTS = 20_000, 1_000, 100_000
+
+#: What became of an answer: taken, taken before, of an order that was taken back, or of one never given.
+Taken: TypeAlias = Literal["ok", "again", "late", "unknown"]
+
+
+def name_of(order: FetchOrder) -> str:
+    """Return the name of an order among those for its URL, as clients see it: "f1", a revisit "a3"."""
+    return f"{order.visit[0]}{order.order}"
+
+
+@dataclass(slots=True)
+class Parked:
+    """An order; ``acknowledge`` ends it, ``until`` is the end of the lease of ``client``, 0 without one."""
+
+    order: FetchOrder
+    acknowledge: Callable[[], object]
+    since: float  #: When it was parked, or its lease ended.
+    early: bool  #: Whether it may be in the hands of a client since before the start.
+    until: float = 0.0
+    client: str = ""
+
+
+class Leases:
+    """The parked orders of a door that started at ``now``.
+
+    ``stands`` returns whether the frontier still waits for an order's answer. ``crawl_delay`` returns the
+    Crawl-delay of a URL's host, as far as known here.
+    """
+
+    def __init__(
+        self, now: float, stands: Callable[[FetchOrder], bool], crawl_delay: Callable[[str], float]
+    ) -> None:
+        self._begun = now
+        self._stands = stands
+        self._crawl_delay = crawl_delay
+        self.parked: OrderedDict[str, Parked] = OrderedDict()
+        #: By client, the time of its last call.
+        self.clients: dict[str, float] = {}
+        self._given: Recent[tuple[str, str], list[str]] = Recent(_MOST_REQUESTS)
+        self._ended: Recent[tuple[str, str], Taken] = Recent(_MOST_ENDED)
+        self._asked: Recent[str, float] = Recent(_MOST_HOSTS)
+
+    def park(self, order: FetchOrder, acknowledge: Callable[[], object], now: float, *, early: bool) -> None:
+        """Have an order wait for a client; an older one for its URL, which it replaces, is acknowledged."""
+        before = self.parked.pop(order.url, None)
+        if before is not None:
+            self._drop(before)
+        self.parked[order.url] = Parked(order, acknowledge, now, early)
+
+    def hold(self, client: str, holding: Iterable[tuple[str, str]], seconds: float, now: float) -> None:
+        """Extend the leases of the orders that a client names, also those of before a restart."""
+        self.clients[client] = now
+        for url, name in holding:
+            parked = self.parked.get(url)
+            if parked is not None and name_of(parked.order) == name and parked.client in ("", client):
+                self._lease(parked, client, seconds, now)
+
+    def lease(
+        self, client: str, request: str, want: int, seconds: float, now: float, only: str | None = None
+    ) -> list[Parked]:
+        """Lease up to ``want`` orders, of the host ``only`` if given; a repeated request gets the same ones."""
+        given = self._given.get((client, request), [])
+        taken = [found for url in given if (found := self.parked.get(url)) and found.client == client]
+        if taken:
+            return taken
+        for parked in self._free(now, only):
+            if len(taken) >= want:
+                break
+            self._lease(parked, client, seconds, now)
+            self._note_asked(host(parked.order.url), now)
+            taken.append(parked)
+        if taken:
+            self._given[client, request] = [each.order.url for each in taken]
+        return taken
+
+    def next_free(self, now: float) -> float:
+        """Return when the next order that waits for its host's delay is free, infinity where none waits."""
+        times = (self._free_at(parked) for parked in self.parked.values() if parked.until <= now)
+        return min(times, default=math.inf)
+
+    def take(self, url: str, name: str, elapsed: float, now: float) -> Parked | Taken:
+        """Remove the order that an answer is for; return it, or why there is none.
+
+        The page was requested ``elapsed`` seconds ago, or less.
+        """
+        parked = self.parked.get(url)
+        if parked is None or name_of(parked.order) != name:
+            return self._ended.get((url, name), "unknown")
+        del self.parked[url]
+        self._ended[url, name] = "again"
+        self._note_asked(host(url), now - max(0.0, elapsed))
+        return parked
+
+    def overdue(self, now: float) -> Iterator[Parked]:
+        """Remove and yield the orders to give back: no client takes them, or the frontier's lease is ending."""
+        for url, parked in list(self.parked.items()):
+            if parked.until and parked.until <= now:
+                parked.until, parked.client, parked.since = 0.0, "", now
+            waits = not parked.until and now >= parked.since + IDLE_SECONDS
+            if not waits and parked.order.lease > now + LEAST_SECONDS * (not parked.until):
+                continue
+            del self.parked[url]
+            self._ended[url, name_of(parked.order)] = "late"
+            yield parked
+
+    @property
+    def leased(self) -> int:
+        """How many orders clients hold."""
+        return sum(parked.until > 0 for parked in self.parked.values())
+
+    def _free(self, now: float, only: str | None) -> Iterator[Parked]:
+        for url, parked in list(self.parked.items()):
+            if parked.until > now or (only is not None and host(url) != only):
+                continue
+            if not self._stands(parked.order):
+                self._drop(self.parked.pop(url))  # its answer is in the log: only its acknowledgement is not
+            elif self._free_at(parked) <= now < parked.order.lease - LEAST_SECONDS:
+                yield parked
+
+    def _free_at(self, parked: Parked) -> float:
+        """Return when an order may be leased: its host had its delay, its earlier client the time to return."""
+        name = host(parked.order.url)
+        delay = max(parked.order.delay, self._crawl_delay(parked.order.url))
+        # After a restart any host may have had a request just before.
+        asked = self._asked.get(name, self._begun if parked.early else 0.0) + delay
+        return max(asked, self._begun + GRACE_SECONDS if parked.early else 0.0)
+
+    def _lease(self, parked: Parked, client: str, seconds: float, now: float) -> None:
+        parked.until = min(now + seconds, parked.order.lease)
+        parked.client, parked.early = client, False
+
+    def _note_asked(self, name: str, at: float) -> None:
+        self._asked[name] = max(at, self._asked.get(name, 0.0))
+
+    def _drop(self, parked: Parked) -> None:
+        self._ended[parked.order.url, name_of(parked.order)] = "again"
+        parked.acknowledge()

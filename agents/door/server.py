@@ -1,0 +1,201 @@
+"""The door's server: three calls over HTTP/1.1, for clients with its token.
+
+``POST /door/1/lease``, ``/door/1/settle`` and ``/door/1/discover`` take JSON (`agents.door.telling`), and
+``GET /door/1/state`` nothing. A settle with bodies is framed: the length of its JSON in four bytes
+(big-endian), the JSON, and the bodies, each a zlib stream of as many bytes as its answer says.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from hmac import compare_digest
+from http import HTTPStatus
+from importlib.metadata import version
+from ipaddress import ip_address
+from typing import Any, TypeVar
+
+import msgspec
+from aiohttp import web
+
+from scentline.agents.door.agent import DoorAgent, order_of
+from scentline.agents.door.telling import MOST_CALL, Answer, Discover, Lease, Settle
+from scentline.agents.stored import kept_token
+from scentline.models.errors import EventLog, ScentlineError
+from scentline.models.records import reason_of
+from scentline.models.settings import DoorSettings
+from scentline.streams.settings import ConfigurationError, Settings
+
+PROTOCOL = 1  #: The version of the calls, in their paths.
+FRAMED = "application/x-scentline"  #: The content type of a call with bodies.
+TOKEN_FILE = "door/token"  # noqa: S105 - a file's name
+#: Seconds after which a client that was put off may come again.
+AGAIN_SECONDS = 2
+_HEAD_BYTES = 4
+
+log = EventLog("door")
+T = TypeVar("T")
+_encode = msgspec.json.Encoder().encode
+
+
+class Calls:
+    """Answers calls for a door; ``figures`` returns what the crawl has found, for those who ask."""
+
+    def __init__(self, door: DoorAgent, token: str, figures: Callable[[], dict[str, Any]]) -> None:
+        self._door = door
+        self._token = token.encode()
+        self._figures = figures
+        self._lease = msgspec.json.Decoder(Lease)
+        self._settle = msgspec.json.Decoder(Settle)
+        self._discover = msgspec.json.Decoder(Discover)
+        self.app = web.Application(client_max_size=MOST_CALL, middlewares=[self._guarded])
+        path = f"/door/{PROTOCOL}"
+        self.app.add_routes([
+            web.get("/healthz", self.healthy),
+            web.get(f"{path}/state", self.state),
+            web.post(f"{path}/lease", self.lease),
+            web.post(f"{path}/settle", self.settle),
+            web.post(f"{path}/discover", self.discover),
+        ])  # fmt: skip
+
+    @web.middleware
+    async def _guarded(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Let in who has the token, and no page of a browser; answer errors with a line."""
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        admitted = scheme.lower() == "bearer" and compare_digest(given.strip().encode(), self._token)
+        if request.path != "/healthz" and (not admitted or "Origin" in request.headers):
+            return _said(HTTPStatus.UNAUTHORIZED, "expected the header Authorization: Bearer TOKEN")
+        try:
+            return await handler(request)
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+            return _said(HTTPStatus.BAD_REQUEST, f"no {request.path.rpartition('/')[2]}: {reason_of(error)}")
+        except ScentlineError as error:
+            answer = _said(getattr(error, "status", HTTPStatus.BAD_REQUEST), str(error))
+            answer.headers["Retry-After"] = str(AGAIN_SECONDS)
+            return answer
+
+    async def healthy(self, _: web.Request) -> web.Response:
+        """Answer a probe; needs no token, and reveals nothing."""
+        return web.Response(text="ok\n")
+
+    async def state(self, _: web.Request) -> web.Response:
+        """Answer how the crawl stands."""
+        return _json({"protocol": PROTOCOL, "scentline": version("scentline"), **self._standing()})
+
+    async def lease(self, request: web.Request) -> web.Response:
+        """Lease orders."""
+        parked = await self._door.lease(self._lease.decode(await request.read()))
+        return _json({"orders": [order_of(each) for each in parked], "state": self._door.state()})
+
+    async def settle(self, request: web.Request) -> web.Response:
+        """Take answers."""
+        head, rest = _framed(request.content_type, await request.read())
+        call = self._settle.decode(head)
+        said = await self._door.settle(call, list(_bodies(call.answers, rest)))
+        return _json({"said": said, "state": self._door.state()})
+
+    async def discover(self, request: web.Request) -> web.Response:
+        """Take URLs."""
+        said = await self._door.discover(self._discover.decode(await request.read()))
+        return _json({"said": said, "state": self._door.state()})
+
+    def _standing(self) -> dict[str, Any]:
+        leases = self._door.leases
+        return {
+            "state": self._door.state(), "clients": self._door.clients, "leased": leases.leased,
+            "parked": len(leases.parked), **self._figures(),
+        }  # fmt: skip
+
+
+def _framed(kind: str, data: bytes) -> tuple[bytes, memoryview]:
+    """Return the JSON of a call and its bodies; raises `ValueError`."""
+    if kind != FRAMED:
+        return data, memoryview(b"")
+    length = int.from_bytes(data[:_HEAD_BYTES])
+    if len(data) < _HEAD_BYTES + length:
+        raise ValueError(f"a head of {length} bytes; expected as many")
+    return data[_HEAD_BYTES : _HEAD_BYTES + length], memoryview(data)[_HEAD_BYTES + length :]
+
+
+def _bodies(answers: list[Answer], rest: memoryview) -> list[bytes]:
+    """Return the body of each answer, empty without one; raises `ValueError` unless all are there."""
+    found, at = [], 0
+    for answer in answers:
+        found.append(bytes(rest[at : at + answer.body]))
+        at += answer.body
+    if at != len(rest):
+        raise ValueError(f"{len(rest)} bytes of bodies; expected {at}")
+    return found
+
+
+def _json(found: dict[str, Any]) -> web.Response:
+    return web.Response(body=_encode(found), content_type="application/json")
+
+
+def _said(status: HTTPStatus, line: str) -> web.Response:
+    return web.Response(status=status, text=f"{line}\n")
+
+
+@asynccontextmanager
+async def serving_door(
+    settings: Settings, door: DoorAgent, figures: Callable[[], dict[str, Any]]
+) -> AsyncIterator[str]:
+    """Serve a door where ``door.address`` says; yield its URL. Raises `ConfigurationError`."""
+    given = settings.door
+    name, port = host_and_port(given.address)
+    context = _context(given, name)
+    token = kept_token(settings.data / TOKEN_FILE, given.token)
+    runner = web.AppRunner(Calls(door, token, figures).app, access_log=None, handle_signals=False)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, name, port, ssl_context=context)
+        await site.start()
+    except OSError as error:
+        await runner.cleanup()
+        raise ConfigurationError(
+            f"opening door.address {given.address}: {error.strerror}; expected a free port"
+        ) from error
+    try:
+        bound = runner.addresses[0][1]
+        shown = f"[{name}]" if ":" in name else name
+        yield f"http{'s' if context else ''}://{shown}:{bound}"
+    finally:
+        await runner.cleanup()
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return the parts of HOST:PORT.
+
+    >>> host_and_port("[::1]:7070")
+    ('::1', 7070)
+    """
+    name, _, port = address.rpartition(":")
+    return name.strip("[]"), int(port)
+
+
+def _context(given: DoorSettings, name: str) -> ssl.SSLContext | None:
+    """Return the TLS of a door; raises `ConfigurationError` for an open address without any."""
+    if given.certificate is None or given.key is None:
+        if not _is_loopback(name):
+            raise ConfigurationError(
+                f"door.address {given.address}: others could read what clients send; expected a loopback "
+                "address, or door.certificate and door.key for TLS"
+            )
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(given.certificate, given.key)
+        if given.clients is not None:
+            context.load_verify_locations(given.clients)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(f"door.certificate, door.key or door.clients: {error}") from error
+    return context
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
