@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scentline.models.errors import ScentlineError
-from scentline.models.predicate.syntax import expand
+from scentline.models.predicate.categories import expand
 from scentline.models.sealed import Kind, SealedError, seal, unseal
 from scentline.models.words import MAX_LENGTH, words
 

@@ -35,8 +35,9 @@ Time = Annotated[float, msgspec.Meta(ge=-62_135_596_800, le=253_402_300_799)]
 End = Annotated[float, msgspec.Meta(ge=-62_135_596_800)]  #: A time that may never come.
 #: What a client of the door keeps with a URL, to request it.
 Memo = Annotated[str, msgspec.Meta(max_length=4_096)]
+MOST_ITEM_NAME: Final = 100
 #: The name of an item that a client found in a page (`models.predicate.syntax.Item`).
-ItemName = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+ItemName = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_ITEM_NAME)]
 UrlIfAny = Annotated[str, msgspec.Meta(pattern=rf"^$|{URL_PATTERN}", max_length=MAX_LENGTH)]
 
 #: Most compressed bytes of a stored robots.txt; a longer one is fetched again once it is forgotten.

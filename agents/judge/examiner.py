@@ -60,7 +60,9 @@ class Examiner:
             body = self._decompress.decompress(fetched.body, max_output_size=work.most)
         except zstandard.ZstdError as error:
             raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
-        page = parse_page(fetched.order.url, body, kind, work, work.agent, main=work.revisit)
+        page = parse_page(
+            fetched.order.url, body, kind, work, work.agent, main=work.revisit, wanted=fetched.wanted
+        )
         if fetched.nofollow:
             page = msgspec.structs.replace(page, links=(), leading=(), follow=False)
         return body, page
@@ -78,7 +80,8 @@ class Examiner:
         if page.barred or (revisit is not None and not revisit.again):
             return Examined(told)
         asked = {name: _parsed(text) for name, text in question.asked.items()}
-        verdict, failure, excerpts = self._verdicts.of(page, asked, excerpts=main and not question.alone)
+        shown = main and not question.alone
+        verdict, failure, excerpts = self._verdicts.of(page, asked, fetched.items, excerpts=shown)
         if revisit is not None and failure is not None:  # without a judge's answer its last one holds
             verdict = {name: holds for name, holds in revisit.verdict.items() if name in asked} | verdict
         content = content_of(page.title, page.main, body) if main else b""

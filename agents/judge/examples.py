@@ -20,7 +20,7 @@ from scentline.models.classifier import (
     held_out,
     pack,
 )
-from scentline.models.predicate.syntax import expand
+from scentline.models.predicate.categories import expand
 from scentline.models.settings import JudgeSettings
 from scentline.models.url import canonical
 

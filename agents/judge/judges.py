@@ -15,7 +15,7 @@ from scentline.agents.judge.question import Judging
 from scentline.models.errors import ScentlineError
 from scentline.models.page import Page, Verdict
 from scentline.models.predicate import Predicate, View, excerpt
-from scentline.models.predicate.syntax import expand
+from scentline.models.predicate.categories import expand
 from scentline.models.url import canonical
 from scentline.streams.logging import printable
 
@@ -220,14 +220,23 @@ class Verdicts:
         self._judges = judges
         self._language: LanguageJudge = Language()
 
-    def of(self, page: Page, predicates: Mapping[str, Predicate], *, excerpts: bool = False) -> Judgement:
-        """Return the verdict of the named predicates on a page."""
+    def of(
+        self,
+        page: Page,
+        predicates: Mapping[str, Predicate],
+        items: Iterable[str] = (),
+        *,
+        excerpts: bool = False,
+    ) -> Judgement:
+        """Return the verdict of the named predicates on a page, in which a client found ``items``."""
         categories, failure = self._categories(page, predicates.values())
         if failure is not None:
             predicates = {name: each for name, each in predicates.items() if not each.categories}
         # A page's language costs more than all else here.
         language = self._language(page) if any(each.languages for each in predicates.values()) else None
-        view = View(page.url, page.title, page.text, categories, language, page.sequence)
+        view = View(
+            page.url, page.title, page.text, categories, language, page.sequence, frozenset(items)
+        )  # fmt: skip
         verdict = {name: predicate.evaluate(view) for name, predicate in predicates.items()}
         shown = [name for name, holds in verdict.items() if holds] if excerpts else ()
         return Judgement(

@@ -2,9 +2,9 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, compress, islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,9 @@ _HTML = frozenset({"text/html", "application/xhtml+xml", "application/xml", "tex
 # Text for programs.
 _UNREAD = frozenset({"text/css", "text/javascript", "text/ecmascript", "text/calendar", "text/vcard"})
 
+#: The links to keep, in order; None for all.
+_Wanted: TypeAlias = Mapping[str, None] | None
+
 
 def parse(
     url: str,
@@ -52,22 +55,25 @@ def parse(
     *,
     paths: bool = False,
     main: bool = False,
+    wanted: Iterable[str] | None = None,
 ) -> Page:
     """Read a page of the canonical ``url``; ``content_type`` is the HTTP header.
 
     ``agent`` is our product token in lower case, for directives that name it. ``paths`` adds the tag paths of
-    links, ``main`` the main text and the links outside navigation. Never raises: a broken page is read as far
-    as a browser would. Plain text has no links; a body of another kind gives an empty page, whose ``barred``
-    names the kind.
+    links, ``main`` the main text and the links outside navigation. With ``wanted``, canonical URLs, the links
+    are these alone, those that the page lacks without words, unless its directives forbid to follow any. Never
+    raises: a broken page is read as far as a browser would. Plain text has no links of its own; a body of
+    another kind gives an empty page, whose ``barred`` names the kind.
     """
+    chosen = None if wanted is None else dict.fromkeys(wanted)
     unread = unread_of(body, content_type)
     if unread:
         return Page(url, barred=f"not HTML or text: {unread}")
     text = decode(body, content_type)
     if is_plain(content_type):
-        return _plain(url, text, limits, main=main)
+        return _plain(url, text, limits, chosen, main=main)
     markup = read(text, limits.links * ANCHORS_PER_LINK, agent, paths=paths)
-    return _html(url, markup, limits, main=main)
+    return _html(url, markup, limits, chosen, main=main)
 
 
 def unread_of(body: bytes, content_type: str | None) -> str:
@@ -95,12 +101,13 @@ def _unread(kind: str) -> str:
     return kind[:MAX_KIND] if kind and (kind in _UNREAD or not kind.startswith("text/")) else ""
 
 
-def _plain(url: str, body: str, limits: Judging, *, main: bool) -> Page:
+def _plain(url: str, body: str, limits: Judging, wanted: _Wanted, *, main: bool) -> Page:
     text = _collapsed(body[:MAX_TEXT])
     reading = _Reading(text)
     found = _distinct(reading.telling(limits.words), limits.words)
-    page = Page(url, text=text, sequence=tuple(reading.words), words=found)
-    return replace(page, prose=text, main=page.sequence) if main else page
+    links, _ = _links(url, url, reading, (), limits, wanted)
+    page = Page(url, text=text, sequence=tuple(reading.words), words=found, links=links)
+    return replace(page, prose=text, main=page.sequence, leading=_urls(links)) if main else page
 
 
 def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str, bool]:
@@ -112,7 +119,7 @@ def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str
     return "", False
 
 
-def _html(url: str, markup: Markup, limits: Judging, *, main: bool) -> Page:
+def _html(url: str, markup: Markup, limits: Judging, wanted: _Wanted, *, main: bool) -> Page:
     title = " ".join(markup.title.split())[:MAX_TITLE]
     text = "".join(markup.parts)[:MAX_TEXT]
     base = (canonical(markup.base, url) if markup.base else None) or url
@@ -121,7 +128,7 @@ def _html(url: str, markup: Markup, limits: Judging, *, main: bool) -> Page:
     barred, missing = _barred(markup, title, collapsed, limits)
     reading = _Reading(text, markup.weights, markup.headings, markup.anchors if follow else ())
     anchors = markup.anchors if follow else []
-    links, paths = _links(url, base, reading, anchors, limits)
+    links, paths = _links(url, base, reading, anchors, limits, wanted if follow else None)
     found = reading.main(text, anchors) if main else _Main()
     return Page(
         url,
@@ -133,7 +140,7 @@ def _html(url: str, markup: Markup, limits: Judging, *, main: bool) -> Page:
         paths=paths,
         prose=found.prose,
         main=found.words,
-        leading=_leading(found.hrefs, base, links),
+        leading=_leading(found.hrefs, base, links) if wanted is None else _urls(links),
         canonical=canonical(markup.canonical, base) if markup.canonical else None,
         indexable=markup.directives.isdisjoint(("noindex", "none")),
         follow=follow,
@@ -276,11 +283,11 @@ def _signs(text: str) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint32]:
 
 
 def _links(
-    url: str, base: str, reading: _Reading, anchors: Iterable[Anchor], limits: Judging
+    url: str, base: str, reading: _Reading, anchors: Iterable[Anchor], limits: Judging, wanted: _Wanted
 ) -> tuple[tuple[Link, ...], tuple[str, ...]]:
     """Return a link for each target in the order of first occurrence, and the tag paths that anchors have.
 
-    Later anchors add words to their target's link.
+    Later anchors add words to their target's link. Targets that are ``wanted`` and have no anchor come last.
     Anchors behind the last used target are ignored: canonical URLs take time.
     """
     targets: dict[str, str | None] = {}
@@ -291,7 +298,7 @@ def _links(
         if href not in targets:
             targets[href] = canonical(href, base)
         target = targets[href]
-        if target is None or target == url:
+        if target is None or target == url or (wanted is not None and target not in wanted):
             continue
         start, end = reading.span(anchor)
         inside = reading.words[start : min(end, start + MAX_ANCHOR)]
@@ -308,11 +315,18 @@ def _links(
                 paths.append(anchor.path)
             if len(found) >= limits.links:
                 break
+    for target in wanted or ():
+        if target != url and len(found) < limits.links:
+            found.setdefault(target, ([], (), ()))
     links = tuple(
         Link(target, tuple(inside), around, position, above)
         for position, (target, (inside, around, above)) in enumerate(found.items())
     )
     return links, tuple(paths)
+
+
+def _urls(links: Iterable[Link]) -> tuple[str, ...]:
+    return tuple(link.url for link in links)
 
 
 def _leading(hrefs: Iterable[str], base: str, links: Iterable[Link]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from scentline.models.page import Page, Verdict, keeps
-from scentline.models.records import FetchedPage
+from scentline.models.records import MOST_ITEM_NAME, FetchedPage
 from scentline.models.url import crawlable
 from scentline.streams.logging import printable
 
@@ -149,6 +149,7 @@ def _metadata(fetched: FetchedPage, page: Page, verdict: Verdict) -> bytes:
         ("hopsFromSeed", str(fetched.order.depth)),
         ("title", printable(page.title, _TITLE)),
         *(("predicate", name) for name, holds in verdict.items() if holds),
+        *(("item", printable(name, MOST_ITEM_NAME)) for name in fetched.items),
     ]
     return "".join(f"{name}: {value}\r\n" for name, value in fields).encode()
 

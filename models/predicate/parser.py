@@ -16,10 +16,12 @@ from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
+from scentline.models.predicate.categories import expand
 from scentline.models.predicate.syntax import (
     And,
     Category,
     Host,
+    Item,
     Keyword,
     Language,
     Node,
@@ -31,11 +33,11 @@ from scentline.models.predicate.syntax import (
     UrlRegex,
     UrlSuffix,
     View,
-    expand,
     printable,
     tests,
     wanted,
 )
+from scentline.models.records import MOST_ITEM_NAME
 from scentline.models.url import canonical, host
 from scentline.models.words import WORD, folded, words
 
@@ -63,6 +65,12 @@ def keyword(text: str) -> Keyword:
     if not found:
         raise ValueError(_NO_WORD)
     return Keyword(tuple(found))
+
+
+def _item(text: str) -> Item:
+    if not 0 < len(text) <= MOST_ITEM_NAME:
+        raise ValueError(f"expected the name of an item, at most {MOST_ITEM_NAME} characters")
+    return Item(text)
 
 
 def _title(text: str) -> Title:
@@ -110,6 +118,7 @@ FUNCTIONS: Mapping[str, Callable[[str], Node]] = MappingProxyType(
     {
         "category": _category,
         "lang": _language,
+        "item": _item,
         "title": _title,
         "host": _host,
         "url": lambda text: UrlRegex(_url_part(text)),
@@ -355,9 +364,10 @@ def parse(expression: str) -> Predicate:
     """Parse the text of a predicate; raises PredicateError with the column.
 
     ``"words"`` in single or double quotes hold if these whole words follow each other in title or text, in
-    any case. The functions are ``category``, ``lang``, ``title`` (``*`` within a word), ``host`` (and hosts
-    below it), ``url`` (an RE2 regular expression, anywhere), ``url.prefix`` and ``url.suffix``. ``not`` binds
-    tighter than ``and``, ``and`` tighter than ``or``. In quotes, a backslash escapes a quote or a backslash.
+    any case. The functions are ``category``, ``lang``, ``item``, ``title`` (``*`` within a word), ``host`` (and
+    hosts below it), ``url`` (an RE2 regular expression, anywhere), ``url.prefix`` and ``url.suffix``. ``not``
+    binds tighter than ``and``, ``and`` tighter than ``or``. In quotes, a backslash escapes a quote or a
+    backslash.
 
     >>> predicate = parse('category("Sports") and ("Ice Hockey" or not title("crawl*"))')
     >>> predicate.evaluate(View("http://example.org/", "Ice hockey", categories=frozenset({"Sports"})))

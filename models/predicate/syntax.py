@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, ClassVar, Protocol
 
 import re2
@@ -66,7 +65,8 @@ class View:
 
     ``url`` is canonical; ``categories`` are those that the judges of categories give the page, already expanded
     (``A.B`` brings ``A``), ``language`` is the ISO 639 code that the judge of languages gives it. ``sequence``
-    has the words of the text if they are known; else they are split on first use.
+    has the words of the text if they are known; else they are split on first use. ``items`` has the names of
+    the items that a client of the door found.
     """
 
     url: str
@@ -75,6 +75,7 @@ class View:
     categories: frozenset[str] = frozenset()
     language: str | None = None
     sequence: tuple[str, ...] = ()
+    items: frozenset[str] = frozenset()
 
     @cached_property
     def title_words(self) -> str:
@@ -268,6 +269,20 @@ class Language:
 
 
 @dataclass(frozen=True)
+class Item:
+    """``item("Product")``: a client of the door found an item of exactly this name in the page."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"item({quoted(self.name)})"
+
+    def __call__(self, view: View) -> bool:
+        """Look the name up."""
+        return self.name in view.items
+
+
+@dataclass(frozen=True)
 class Title:
     """``title("crawl*")``: consecutive words of the title; ``*`` stands for any letters within one word."""
 
@@ -375,22 +390,3 @@ class UrlSuffix:
     def __call__(self, view: View) -> bool:
         """Compare the endings of URL and host name."""
         return view.url.endswith(self.text) or view.host_name.endswith(self._host_ending)
-
-
-MAX_CATEGORY = 300
-
-
-def expand(category: str) -> frozenset[str]:
-    """Return the category and every category above it.
-
-    Raises ValueError, naming the category, if a level is empty or the name is longer than 300 characters.
-
-    >>> sorted(expand("Science.Biology.Birds"))
-    ['Science', 'Science.Biology', 'Science.Biology.Birds']
-    """
-    if len(category) > MAX_CATEGORY:
-        raise ValueError(f"category {category[:40]!r}...: {len(category)} characters, at most {MAX_CATEGORY}")
-    levels = category.split(".")
-    if any(not level.strip() for level in levels):
-        raise ValueError(f"category {category!r}: expected names separated by single dots")
-    return frozenset(accumulate(levels, "{}.{}".format))

@@ -94,7 +94,8 @@ def records(data: bytes) -> list[tuple[str, str, bytes]]:
 
 
 def test_a_kept_page_is_a_request_a_response_and_metadata(a_store: Stores, tmp_path: Path) -> None:
-    a_store(tmp_path).keep(fetched(1, content_encoding="gzip", server="a\r\nb: c"), title="Tea\r\nx: y")
+    page = replace(fetched(1, content_encoding="gzip", server="a\r\nb: c"), items=("Cup", "A\r\nb: c"))
+    a_store(tmp_path).keep(page, title="Tea\r\nx: y")
     (path,) = files(tmp_path / DIRECTORY)
     with path.open("rb") as file:
         found = [(record, record.content_stream().read()) for record in ArchiveIterator(file)]
@@ -114,6 +115,7 @@ def test_a_kept_page_is_a_request_a_response_and_metadata(a_store: Stores, tmp_p
     server, length = ("server", "a\\r\\nb: c"), ("content-length", str(len(body)))
     assert response.http_headers.headers == [("content-type", "text/html"), server, length]
     said = ["fetchTimeMs: 250", "hopsFromSeed: 2", "title: Tea\\r\\nx: y", "predicate: tea"]
+    said += ["item: Cup", "item: A\\r\\nb: c"]
     assert text.decode().splitlines() == said
 
 

@@ -237,8 +237,8 @@ def test_all_who_know_a_page_that_was_judged_again_hear_what_a_later_predicate_s
         page = partition.page(body=b'<p>tea <a href="http://b.org/">')
         (linked,) = {partition_of("b.org", 4)}
         known = Revisit(again=True, partitions=(linked, (linked + 2) % 4))
-        page.order = msgspec.structs.replace(page.order, revisit=known)
-        partition.hear()
+        page.order, page.items = msgspec.structs.replace(page.order, revisit=known), ("Tea",)
+        partition.hear(msgspec.structs.replace(TEA, expression='item("Tea")'))
         outbox, own = Outbox(""), partition_of(host(page.order.url), 4)
         asyncio.run(partition.rejudge.judge(outbox, "tea", 0, 0, encode(page)))
         *linking, last = emitted(outbox.take(), SIGHTINGS)

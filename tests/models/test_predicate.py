@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.predicate import LENGTH, Predicate, PredicateError, View, excerpt, parse
+from scentline.models.predicate.categories import expand
 from scentline.models.predicate.syntax import (
     And,
     Category,
     Host,
+    Item,
     Keyword,
     Node,
     Not,
@@ -21,7 +23,6 @@ from scentline.models.predicate.syntax import (
     UrlPrefix,
     UrlRegex,
     UrlSuffix,
-    expand,
 )
 from scentline.models.words import words
 from tests.cases import each_case
@@ -65,6 +66,7 @@ URLS = st.sampled_from(
 ATOMS: st.SearchStrategy[Node] = st.one_of(
     st.lists(WORDS, min_size=1, max_size=3).map(lambda found: Keyword(tuple(words(" ".join(found))))),
     CATEGORIES.map(Category),
+    CATEGORIES.map(Item),
     st.lists(PATTERNS, min_size=1, max_size=3).map(lambda found: Title(tuple(found))),
     st.sampled_from(["example.org", "co.uk", "bbc.co.uk", "example.org:8080", "[::1]:81"]).map(Host),
     st.sampled_from([r"\d+", "a|b", r"\\", r"\"", "^http://[a-z]+", "[.]html$", "'"]).map(UrlRegex),
@@ -79,7 +81,8 @@ def combined(parts: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 
 TREES = st.recursive(ATOMS, combined, max_leaves=12)
-VIEWS = st.builds(View, URLS, TEXTS, TEXTS, st.frozensets(CATEGORIES, max_size=3))
+NAMES = st.frozensets(CATEGORIES, max_size=3)
+VIEWS = st.builds(View, URLS, TEXTS, TEXTS, NAMES, items=NAMES)
 
 
 def consecutive(wanted: tuple[str, ...], sequence: list[str]) -> bool:
@@ -110,6 +113,8 @@ def naive(node: Node, view: View) -> bool:
             return consecutive(patterns, words(view.title))
         case Category(name):
             return name in view.categories
+        case Item(name):
+            return name in view.items
         case Host(name):
             return on_host(name, view.url)
         case UrlRegex(pattern):
