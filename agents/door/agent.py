@@ -162,6 +162,7 @@ class DoorAgent:
             if call.want and self.state() == "running":
                 taken = self.leases.lease(call.client, call.id, call.want, call.seconds, now, call.host)
             if taken or now >= end or not call.want or self.state() in OVER:
+                self.leases.clients[call.client] = now
                 return taken
             free = max(self.leases.next_free(now), now + SHORTEST)
             await self._changes(min(end, now + LOOK_SECONDS, free) - now)

@@ -1,0 +1,53 @@
+"""What a client found in a page counts as what the page itself says does, for later predicates too."""
+
+import zlib
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from lxml import html
+
+from scentline.agents.operate.record import judged_pages
+from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import last_line, printed, running
+from tests.door.clients import Client, door_of
+from tests.e2e.crawls import SIZE, exact, options, synthetic
+from tests.patience import PATIENCE
+
+PAGES = 30
+
+
+def has_tip(url: str) -> bool:
+    return zlib.crc32(url.encode()) % 2 == 0
+
+
+def found(page: httpx.Response) -> dict[str, Any]:
+    """Find an item that nothing in the page tells of, and want the links within its host."""
+    links = (link for _, _, link, _ in html.fromstring(page.content, base_url=str(page.url)).iterlinks())
+    targets = [page.url.join(link) for link in links]
+    inside = [{"url": str(target), "text": ""} for target in targets if target.host == page.url.host]
+    return {"items": ["Tip"] if has_tip(str(page.url)) else ["Other"], "links": inside}
+
+
+def test_a_crawl_by_the_items_and_links_of_a_client(tmp_path: Path) -> None:
+    web = SyntheticWeb(*SIZE)
+    seed = web.seeds(1)[0]
+    with synthetic(web) as served:
+        given = options({"fetch.proxy": served.origin, "fetch.delay_seconds": 0, "streams.partitions": 2})
+        tip = 'tip=item("Tip") and not "unheard-of"'
+        command = ("crawl", "--data", "data", "--budget", str(PAGES), "--predicate", tip, "--json", *given)
+        with running(tmp_path, *command, "--door", "127.0.0.1:0") as crawl:
+            with Client(door_of(crawl), tmp_path / "data", served.origin) as client:
+                assert client.crawl([seed], found) == "spent"
+            printed_by, _ = crawl.communicate(timeout=PATIENCE)
+        assert last_line(printed_by)["fetched"] == PAGES
+        printed(tmp_path, "predicate", "add", "late", 'item("Other")', "--kept", "--data", "data")
+        printed(tmp_path, *command)
+    with Journal.open(tmp_path / "data/journal", read_only=True) as journal:
+        pages = judged_pages(journal)
+    verdicts = {url: page.verdict for url, page in pages.items()}
+    assert verdicts == {url: {"tip": has_tip(url), "late": not has_tip(url)} for url in pages}
+    assert {urlsplit(url).hostname for url in pages} == {urlsplit(seed).hostname}
+    exact(tmp_path, "--data", "data", judged=PAGES)
