@@ -161,6 +161,9 @@ class LearnSettings(Section):
         return self.semantic or None
 
 
+LONGEST_LEASE = 600.0  #: Seconds for which a client of the door may hold an order at most.
+
+
 class DoorSettings(Section):
     """The door: other crawlers fetch what the frontier orders."""
 

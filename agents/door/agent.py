@@ -32,6 +32,8 @@ SHORTEST = 0.01
 CLIENT_SECONDS = 60.0
 #: Seconds that a call waits for readers that lag behind, before it is put off.
 ROOM_SECONDS = 10.0
+#: Seconds for which a crawl that is over waits for clients that have not heard of it.
+FAREWELL_SECONDS = 15.0
 #: The states of a crawl that is over.
 OVER = frozenset({"spent", "done", "ended"})
 
@@ -149,6 +151,15 @@ class DoorAgent:
         """Have the calls that wait look again."""
         async with self._news:
             self._news.notify_all()
+
+    async def farewell(self) -> None:
+        """Wait until the clients have heard that the crawl is over, for some seconds at most."""
+        since = self._clock()
+        await self.wake()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_SECONDS):
+                while any(since - CLIENT_SECONDS < at < since for at in self.leases.clients.values()):
+                    await self._changes(SHORTEST)
 
     # the calls
 

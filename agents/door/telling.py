@@ -14,14 +14,13 @@ from scentline.agents.fetch.client import KEPT, KEPT_LENGTH, MOVED, PERMANENT, c
 from scentline.agents.fetch.result import Body, Ended, FetchError, Result
 from scentline.models.facts import Early, Moved, Same
 from scentline.models.records import HostAnswer, ItemName, Memo, Natural, Seconds
+from scentline.models.settings import LONGEST_LEASE
 from scentline.models.url import MAX_LENGTH, canonical
 
 #: Bounds of a call and of its parts.
 MOST_CALL: Final = 16 * 1024 * 1024
 MOST_PARTS: Final = 1_000
-#: Seconds of a client's wait at most, and of its lease.
-MOST_WAIT: Final = 30.0
-MOST_LEASE: Final = 600.0
+MOST_WAIT: Final = 30.0  #: Seconds of a client's wait at most.
 
 _Text = Annotated[str, msgspec.Meta(max_length=1_000)]
 _Url = Annotated[str, msgspec.Meta(max_length=4 * MAX_LENGTH)]
@@ -88,7 +87,7 @@ class Lease(msgspec.Struct, frozen=True):
     id: _Name = "-"
     want: Annotated[int, msgspec.Meta(ge=0, le=MOST_PARTS)] = 1
     wait: Annotated[float, msgspec.Meta(ge=0, le=MOST_WAIT)] = 0.0
-    seconds: Annotated[float, msgspec.Meta(ge=1, le=MOST_LEASE)] = 60.0
+    seconds: Annotated[float, msgspec.Meta(ge=1, le=LONGEST_LEASE)] = 60.0
     #: The orders that the client holds, (URL, order): each call extends their leases.
     holding: Annotated[list[tuple[_Url, _Name]], msgspec.Meta(max_length=MOST_PARTS)] = []
     host: _Name | None = None

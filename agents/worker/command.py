@@ -28,7 +28,7 @@ from scentline.agents.worker.directory import keep_settings, kept_settings, make
 from scentline.models.facts import Access
 from scentline.models.predicate import parse
 from scentline.models.semantic import SemanticTableError
-from scentline.models.settings import AUTO
+from scentline.models.settings import AUTO, LONGEST_LEASE
 from scentline.models.url import canonical
 from scentline.streams.memory import import_aiohttp, import_faust, uncollected
 from scentline.streams.settings import ConfigurationError, Settings
@@ -85,6 +85,7 @@ def run(settings: Settings, options: CrawlOptions) -> int:
     Raises errors of the options before it starts anything.
     """
     settings = _keeping_up(with_every_page(settings)) if options.keep_up else with_every_page(settings)
+    settings = _with_door(settings) if settings.door.address else settings
     if not settings.predicates:
         raise ConfigurationError(
             "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")', or an --ordering"
@@ -132,6 +133,16 @@ def _keeping_up(settings: Settings) -> Settings:
         )
     share = frontier.revisit or KEEP_UP_SHARE
     return settings.model_copy(update={"frontier": frontier.model_copy(update={"revisit": share})})
+
+
+def _with_door(settings: Settings) -> Settings:
+    """Return the settings of a crawl with a door: its clients may be slow, or away for a while."""
+    frontier = settings.frontier
+    if "lease_seconds" in frontier.model_fields_set:
+        return settings
+    return settings.model_copy(
+        update={"frontier": frontier.model_copy(update={"lease_seconds": LONGEST_LEASE})}
+    )
 
 
 async def _crawl(

@@ -10,10 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scentline.agents.door.agent import CLIENT_SECONDS, DoorAgent
-from scentline.agents.door.server import TOKEN_FILE, serving_door
 from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.observe.agent import Feeder, read_positions
 from scentline.agents.observe.following import Following
@@ -32,14 +30,15 @@ from scentline.streams.stateful import Stateful
 from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
 from scentline.streams.transport.embedded import JournalBus
 
+if TYPE_CHECKING:
+    from scentline.agents.door.agent import DoorAgent
+
 #: Packs of accesses that may wait for the browse agent before the feeder waits for it.
 BACKLOG = 20
 #: Packs of sightings that may wait for the frontier before a door's clients wait with what they discover.
 DISCOVERED = 200
 #: Seconds without news from a door's clients after which nothing more is expected of them.
 QUIET_SECONDS = 5.0
-#: Seconds for which a finished crawl waits until the clients have heard of its end.
-FAREWELL_SECONDS = 15.0
 
 
 class Engine(Worker):
@@ -68,13 +67,14 @@ class Engine(Worker):
         runtime, steered = self.runtimes["frontier"], self.frontier.core.steered
         return Control(runtime, self.predicates, steered, self.bus.journal.sync, self._stand).carry_out
 
-    async def _serve_door(self, door: DoorAgent) -> None:
+    async def _serve_door(self, door: "DoorAgent") -> None:
+        from scentline.agents.door.server import TOKEN_FILE, serving_door
+
         door.state = lambda: "paused" if self.frontier.core.paused else self.stands
         door.stands = self.frontier.core.awaits
         door.room = partial(room_for, self.bus, self.frontier.inbox, DISCOVERED)
-        self.door_url = await self._resources.enter_async_context(
-            serving_door(self.settings, door, self._figures)
-        )
+        url = await self._resources.enter_async_context(serving_door(self.settings, door, self._figures))
+        sys.stderr.write(f"The door: {url}, with the token in {self.settings.data / TOKEN_FILE}\n")
 
     def _figures(self) -> dict[str, Any]:
         """Return what a door's clients hear of the harvest."""
@@ -167,15 +167,10 @@ class Engine(Worker):
         return quiet and self.frontier.core.totals().discovered > 0
 
     async def farewell(self) -> None:
-        """Wait until the clients of a door have heard that the crawl is over, for some seconds at most."""
-        door, since = self.door, time.time()
-        self.stands = self.frontier.core.state if self.frontier.core.state == "spent" else "done"
-        if door is not None:
-            await door.wake()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FAREWELL_SECONDS):
-                    while any(since - CLIENT_SECONDS < at < since for at in door.leases.clients.values()):
-                        await asyncio.sleep(WAIT_SECONDS)
+        """Wait until the clients of a door, if there is one, have heard that the crawl is over."""
+        self.stands = "spent" if self.frontier.core.budget.spent else "done"
+        if self.door is not None:
+            await self.door.farewell()
 
     async def settle(self) -> None:
         """Wait until every role has counted what was fetched."""
@@ -222,8 +217,6 @@ async def run_crawl(
             heard.enter_context(told_to_end(stop))
             await _ready(engine)
             engine.stands = "running"
-            if engine.door is not None:
-                sys.stderr.write(f"The door: {engine.door_url}, token in {settings.data / TOKEN_FILE}\n")
             meter = Meter(engine)
             await _crawl(engine, meter, seeds, logs, report, follow)
             if not told.is_set() and engine.failure is None:

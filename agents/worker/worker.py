@@ -10,14 +10,12 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, ExitStack
 from secrets import token_bytes
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import faust
 import msgspec
 
 from scentline.agents.browse import BrowseAgent
-from scentline.agents.door.agent import DoorAgent
-from scentline.agents.door.server import serving_door
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import stays_home
@@ -49,6 +47,9 @@ from scentline.streams.stateful import Stateful
 from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, Topic
 from scentline.streams.transport.embedded import watch
 
+if TYPE_CHECKING:
+    from scentline.agents.door.agent import DoorAgent
+
 #: The roles, in the order in which messages flow, and those with an inbox and a table.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
 DOOR = "door"  #: A role in place of "fetch", never among all.
@@ -76,7 +77,7 @@ class Worker:
     # One for each played role.
     observe: ObserveAgent
     browse: BrowseAgent
-    fetch: FetchAgent | DoorAgent
+    fetch: "FetchAgent | DoorAgent"
     judge: JudgeAgent
     frontier: FrontierAgent
     learn: LearnAgent
@@ -100,7 +101,6 @@ class Worker:
         self.broadcasts: dict[str, Broadcast] = {}
         self._tasks: dict[str, tuple[Task, ...]] = {}
         self.door: DoorAgent | None = None
-        self.door_url = ""
         self._observer = observer
         self._examiner = examiner
         self._said = -math.inf
@@ -159,12 +159,15 @@ class Worker:
         if self.door is not None:
             await self._serve_door(self.door)
 
-    async def _serve_door(self, door: DoorAgent) -> None:
+    async def _serve_door(self, door: "DoorAgent") -> None:
         """Serve the door; here it hears nothing of the frontier but the orders."""
+        from scentline.agents.door.server import serving_door
+
         if self.settings.on_kafka:
             roles = ("frontier",)
             door.room = Downstream(self.settings, self.bus.partitions(SIGHTINGS.name), self._waits, roles).room
-        self.door_url = await self._resources.enter_async_context(serving_door(self.settings, door, dict))
+        url = await self._resources.enter_async_context(serving_door(self.settings, door, dict))
+        log.info("the door is open", url=url)
 
     def _carry_out(self) -> CarryOut | None:
         """Return what carries out people's requests here: on Kafka they come by the log."""
@@ -195,6 +198,8 @@ class Worker:
                 await self._resources.enter_async_context(client)
                 self.fetch = FetchAgent(runtime, client)
             case "door":
+                from scentline.agents.door.agent import DoorAgent
+
                 self.fetch = self.door = DoorAgent(runtime)
                 return (self.door.look,)
             case "judge":
