@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
@@ -27,12 +28,19 @@ def door_of(crawl: subprocess.Popen[str]) -> str:
 
 
 class Client:
-    """A client of the door at ``address``, by the token in ``data``; asks the web through ``proxy``."""
+    """A client of the door at ``address``, by the token in ``data``; asks the web through ``proxy``.
 
-    def __init__(self, address: str, data: Path, proxy: str) -> None:
+    It waits for a door that is away. ``asked`` is called with each URL before it is fetched.
+    """
+
+    def __init__(
+        self, address: str, data: Path, proxy: str, name: str = "test", asked: Callable[[str], object] = str
+    ) -> None:
         head = {"Authorization": f"Bearer {(data / 'door/token').read_text()}"}
         self._door = httpx.Client(base_url=f"{address}/door/1", headers=head, timeout=PATIENCE)
         self._web = httpx.Client(proxy=proxy, timeout=PATIENCE)
+        self._name = name
+        self._asked = asked
 
     def __enter__(self) -> Self:
         return self
@@ -42,11 +50,22 @@ class Client:
         self._web.close()
 
     def call(self, name: str, **said: Any) -> Any:
-        return self._door.post(f"/{name}", json={"client": "test", **said}).raise_for_status().json()
+        return self._post(name, json.dumps({"client": self._name, **said}).encode(), "application/json")
 
-    def settle(self, orders: Iterable[Mapping[str, str]], found: Found) -> None:
+    def _post(self, name: str, content: bytes, kind: str) -> Any:
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                answer = self._door.post(f"/{name}", content=content, headers={"Content-Type": kind})
+                return answer.raise_for_status().json()
+            except httpx.TransportError:
+                assert time.monotonic() < end, "no door"
+                time.sleep(0.1)
+
+    def settle(self, orders: Iterable[Mapping[str, str]], found: Found) -> list[str]:
         answers, bodies = [], b""
         for order in orders:
+            self._asked(order["url"])
             page = self._web.get(order["url"])
             body = zlib.compress(page.content)
             answers.append({
@@ -55,17 +74,22 @@ class Client:
                 **found(page),
             })  # fmt: skip
             bodies += body
-        head = json.dumps({"client": "test", "answers": answers}).encode()
-        kind = {"Content-Type": "application/x-scentline"}
-        content = len(head).to_bytes(4, "big") + head + bodies
-        self._door.post("/settle", content=content, headers=kind).raise_for_status()
+        head = json.dumps({"client": self._name, "answers": answers}).encode()
+        framed = len(head).to_bytes(4, "big") + head + bodies
+        said: list[str] = self._post("settle", framed, "application/x-scentline")["said"]
+        return said
 
-    def crawl(self, seeds: Iterable[str], found: Found) -> str:
+    def crawl(self, seeds: Iterable[str], found: Found, seconds: float = 60.0) -> str:
         """Crawl from ``seeds`` until the door says that it is over; return how it ended."""
         self.call("discover", urls=[{"url": url, "seed": True} for url in seeds])
+        held: dict[str, Mapping[str, str]] = {}
         for number in count():
-            leased = self.call("lease", id=str(number), want=8, wait=20)
+            holding = [(order["url"], order["order"]) for order in held.values()]
+            leased = self.call(
+                "lease", id=f"{self._name} {number}", want=8, wait=20, seconds=seconds, holding=holding
+            )
             if leased["state"] not in ("starting", "running"):
                 break
-            self.settle(leased["orders"], found)
+            held = {order["url"]: order for order in leased["orders"]}
+            self.settle(held.values(), found)
         return str(leased["state"])

@@ -1,0 +1,101 @@
+"""Whoever is killed, client or crawl, each page is judged once, and fetched again only if its client died."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.ports import free_port
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import running
+from tests.door.clients import Client, door_of
+from tests.e2e.crawls import exact, options, synthetic
+from tests.patience import PATIENCE, wait_for
+
+SIZE = (7, 12, 60, 3)
+PAGES, HELD = 400, 8
+#: Seconds after which a dead client's orders go to another.
+LEASE = 3.0
+
+
+def nothing(_: httpx.Response) -> dict[str, Any]:
+    return {}
+
+
+def client(address: str, data: Path, proxy: str, name: str, asked: Path, seeds: list[str]) -> None:
+    def note(url: str) -> None:
+        with asked.open("a", encoding="utf-8") as file:
+            file.write(f"{name} {url}\n")
+
+    with Client(address, data, proxy, name, note) as crawler:
+        crawler.crawl(seeds, nothing, LEASE)
+
+
+@contextmanager
+def clients(*given: Any) -> Iterator[Any]:
+    """Start a client in a process of its own, and kill it at the end."""
+    process = get_context("forkserver").Process(target=client, args=given)
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
+@pytest.mark.slow
+def test_kills_of_crawl_and_client_by_turns_cost_at_most_what_the_client_had_in_hand(tmp_path: Path) -> None:
+    web, asked = SyntheticWeb(*SIZE), tmp_path / "asked"
+    asked.touch()
+
+    def fetched() -> list[str]:
+        return asked.read_text(encoding="utf-8").splitlines()
+
+    def wait_for_pages(number: int) -> None:
+        wait_for("pages", lambda: len(fetched()) >= number)
+
+    with synthetic(web) as served:
+        given = options({
+            "fetch.proxy": served.origin, "fetch.delay_seconds": 0, "frontier.window_share": 1,
+            "frontier.window_max": HELD,
+        })  # fmt: skip
+        address = f"127.0.0.1:{free_port()}"
+        command = ("crawl", "--data", "data", "--budget", str(PAGES), "--predicate", 'all=title("*")', "--json")
+        killed = 0
+        for turn in range(4):
+            with running(tmp_path, *command, *given, "--door", address) as crawl:
+                door = door_of(crawl)
+                to_client = (door, tmp_path / "data", served.origin)
+                with clients(*to_client, f"client-{turn}", asked, web.seeds(3)) as first:
+                    if turn == 3:
+                        first.join(PATIENCE)
+                        crawl.communicate(timeout=PATIENCE)
+                        assert crawl.returncode == 0
+                        break
+                    before = len(fetched())
+                    wait_for_pages(before + 50)
+                    first.kill()
+                    first.join()
+                    killed += 1
+                    with clients(*to_client, f"later-{turn}", asked, []) as second:
+                        wait_for_pages(before + 100)
+                        crawl.kill()
+                        crawl.wait(PATIENCE)
+                        with running(tmp_path, *command, *given, "--door", address) as again:
+                            door_of(again)
+                            wait_for_pages(before + 120)
+                            again.kill()
+                            again.wait(PATIENCE)
+                        second.kill()
+                        second.join()
+                        killed += 1
+    exact(tmp_path, "--data", "data", judged=PAGES)
+    times = Counter(fetched())
+    assert [line for line, number in times.items() if number > 1] == []  # no client was asked twice
+    pages = Counter(line.partition(" ")[2] for line in fetched())
+    assert sum(pages.values()) - len(pages) <= HELD * killed
