@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from warcio.archiveiterator import ArchiveIterator
 
-from scentline.agents.fetch.orders import page_of
 from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.orders import page_of
 from scentline.agents.fetch.result import OUTCOMES, Body, Ended, Result, outcome_of
 from scentline.agents.judge.examiner import Examiner
 from scentline.agents.judge.question import Work

@@ -11,8 +11,8 @@ import zstandard
 from msgspec.structs import replace
 
 from scentline.agents.fetch.agent import FetchAgent
-from scentline.agents.fetch.orders import QUARANTINED, noted
 from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.orders import QUARANTINED, noted
 from scentline.models import records
 from scentline.models.facts import (
     Early,
@@ -103,7 +103,7 @@ def answered(
 
                 runtime.bus.send_all = sending  # type: ignore[assignment]
                 await agent._slots.acquire()
-                await agent._answer(event, agent._given(event))
+                await agent._answer(event, agent._orders.given(event))
                 happened = list(event.happened)
                 await read_sitemaps(agent, client)
                 pages, letters = (
