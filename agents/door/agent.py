@@ -10,7 +10,9 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
-from scentline.agents.door.leases import Leases, Parked, name_of
+import msgspec
+
+from scentline.agents.door.leases import MOST_LINKS, Leases, Parked, name_of
 from scentline.agents.door.telling import Answer, Discover, Lease, Robots, Settle, Wanted, ended_of
 from scentline.agents.fetch.orders import Fact, Orders, Told
 from scentline.agents.fetch.result import Ended, validators
@@ -198,15 +200,18 @@ class DoorAgent:
                 taken = self.leases.take(answer.url, answer.order, answer.elapsed + answer.ago, now)
                 if isinstance(taken, Parked):
                     done.append(taken)
-                    messages += self._messages(taken.order, answer, body, now)
+                    messages += self._messages(taken, answer, body, now)
                     said.append("ok")
                 else:
                     said.append(taken)
             await self._end(messages, [parked.acknowledge for parked in done])
         return said
 
-    def _messages(self, order: FetchOrder, answer: Answer, body: bytes, now: float) -> list[Message]:
-        most = self._runtime.settings.fetch.max_bytes
+    def _messages(self, parked: Parked, answer: Answer, body: bytes, now: float) -> list[Message]:
+        order, most = parked.order, self._runtime.settings.fetch.max_bytes
+        if answer.links is None and not answer.body and parked.links:
+            links = [Wanted(url, text) for url, text in parked.links]
+            answer = msgspec.structs.replace(answer, links=links)
         ended = ended_of(answer, body, most, now, self._robots.delay(order.url))
         self._orders.count(ended)
         wanted, facts = None, []
@@ -228,10 +233,13 @@ class DoorAgent:
         said: list[str] = []
         facts: list[Found] = []
         for given in call.urls:
-            url = canonical(given.url, canonical(given.parent) if given.parent else None)
+            parent = canonical(given.parent) if given.parent else None
+            url, parked = canonical(given.url, parent), self.leases.parked.get(parent or "")
             said.append("taken" if url else "refused: no http or https URL")
             if url:
                 facts.append(_found(url, given))
+            if url and parked is not None and len(parked.links) < MOST_LINKS:
+                parked.links.append((url, given.text))
         await self._end(self._by_host(facts), ())
         return said
 

@@ -7,7 +7,7 @@ extends; a dead client's lease ends, and another client gets the order. The fron
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from scentline.agents.fetch.servers import Recent
@@ -20,8 +20,9 @@ IDLE_SECONDS: Final = 30.0
 GRACE_SECONDS: Final = 10.0
 #: Seconds of the frontier's lease that a client must have left when it gets an order.
 LEAST_SECONDS: Final = 5.0
-#: Ended orders and requests of which a repetition is recognised, and hosts whose last request is known.
-_MOST_ENDED, _MOST_REQUESTS, _MOST_HOSTS = 20_000, 1_000, 100_000
+#: Ended orders and requests of which a repetition is recognised; hosts whose last request is known; clients;
+#: links of one page that are told before its end.
+_MOST_ENDED, _MOST_REQUESTS, _MOST_HOSTS, _MOST_CLIENTS, MOST_LINKS = 20_000, 1_000, 100_000, 1_000, 1_000
 
 #: What became of an answer: taken, taken before, of an order that was taken back, or of one never given.
 Taken: TypeAlias = Literal["ok", "again", "late", "unknown"]
@@ -42,6 +43,8 @@ class Parked:
     early: bool  #: Whether it may be in the hands of a client since before the start.
     until: float = 0.0
     client: str = ""
+    #: (URL, text) of links that were discovered before the page's answer.
+    links: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Leases:
@@ -59,7 +62,7 @@ class Leases:
         self._crawl_delay = crawl_delay
         self.parked: OrderedDict[str, Parked] = OrderedDict()
         #: By client, the time of its last call.
-        self.clients: dict[str, float] = {}
+        self.clients: Recent[str, float] = Recent(_MOST_CLIENTS)
         self._given: Recent[tuple[str, str], list[str]] = Recent(_MOST_REQUESTS)
         self._ended: Recent[tuple[str, str], Taken] = Recent(_MOST_ENDED)
         self._asked: Recent[str, float] = Recent(_MOST_HOSTS)

@@ -21,7 +21,7 @@ from scentline.agents.door.agent import DoorAgent, order_of
 from scentline.agents.door.telling import MOST_CALL, Answer, Discover, Lease, Settle
 from scentline.agents.stored import kept_token
 from scentline.models.errors import EventLog, ScentlineError
-from scentline.models.records import reason_of
+from scentline.models.records import UNREADABLE, reason_of
 from scentline.models.settings import DoorSettings
 from scentline.streams.settings import ConfigurationError, Settings
 
@@ -48,6 +48,7 @@ class Calls:
         self._settle = msgspec.json.Decoder(Settle)
         self._discover = msgspec.json.Decoder(Discover)
         self.app = web.Application(client_max_size=MOST_CALL, middlewares=[self._guarded])
+        self.app.on_response_prepare.append(_unversioned)
         path = f"/door/{PROTOCOL}"
         self.app.add_routes([
             web.get("/healthz", self.healthy),
@@ -68,8 +69,6 @@ class Calls:
             return _said(HTTPStatus.UNAUTHORIZED, "expected the header Authorization: Bearer TOKEN")
         try:
             return await handler(request)
-        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-            return _said(HTTPStatus.BAD_REQUEST, f"no {request.path.rpartition('/')[2]}: {reason_of(error)}")
         except ScentlineError as error:
             answer = _said(getattr(error, "status", HTTPStatus.BAD_REQUEST), str(error))
             answer.headers["Retry-After"] = str(AGAIN_SECONDS)
@@ -85,19 +84,19 @@ class Calls:
 
     async def lease(self, request: web.Request) -> web.Response:
         """Lease orders."""
-        parked = await self._door.lease(self._lease.decode(await request.read()))
+        parked = await self._door.lease(_decoded(self._lease, await request.read()))
         return _json({"orders": [order_of(each) for each in parked], "state": self._door.state()})
 
     async def settle(self, request: web.Request) -> web.Response:
         """Take answers."""
         head, rest = _framed(request.content_type, await request.read())
-        call = self._settle.decode(head)
+        call = _decoded(self._settle, head)
         said = await self._door.settle(call, list(_bodies(call.answers, rest)))
         return _json({"said": said, "state": self._door.state()})
 
     async def discover(self, request: web.Request) -> web.Response:
         """Take URLs."""
-        said = await self._door.discover(self._discover.decode(await request.read()))
+        said = await self._door.discover(_decoded(self._discover, await request.read()))
         return _json({"said": said, "state": self._door.state()})
 
     def _standing(self) -> dict[str, Any]:
@@ -108,25 +107,40 @@ class Calls:
         }  # fmt: skip
 
 
+class CallError(ScentlineError):
+    """A call that can't be read."""
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    try:
+        return decoder.decode(data)
+    except UNREADABLE as error:
+        raise CallError(f"not a {decoder.type.__name__}: {reason_of(error)}") from error
+
+
 def _framed(kind: str, data: bytes) -> tuple[bytes, memoryview]:
-    """Return the JSON of a call and its bodies; raises `ValueError`."""
+    """Return the JSON of a call and its bodies; raises `CallError`."""
     if kind != FRAMED:
         return data, memoryview(b"")
     length = int.from_bytes(data[:_HEAD_BYTES])
     if len(data) < _HEAD_BYTES + length:
-        raise ValueError(f"a head of {length} bytes; expected as many")
+        raise CallError(f"a head of {length} bytes; expected as many")
     return data[_HEAD_BYTES : _HEAD_BYTES + length], memoryview(data)[_HEAD_BYTES + length :]
 
 
 def _bodies(answers: list[Answer], rest: memoryview) -> list[bytes]:
-    """Return the body of each answer, empty without one; raises `ValueError` unless all are there."""
+    """Return the body of each answer, empty without one; raises `CallError` unless all are there."""
     found, at = [], 0
     for answer in answers:
         found.append(bytes(rest[at : at + answer.body]))
         at += answer.body
     if at != len(rest):
-        raise ValueError(f"{len(rest)} bytes of bodies; expected {at}")
+        raise CallError(f"{len(rest)} bytes of bodies; expected {at}")
     return found
+
+
+async def _unversioned(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers["Server"] = "scentline"  # without versions or libraries
 
 
 def _json(found: dict[str, Any]) -> web.Response:

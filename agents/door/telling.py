@@ -110,10 +110,14 @@ class Discover(msgspec.Struct, frozen=True):
 
 def inflated(data: bytes, most: int) -> bytes:
     """Return the content of a zlib stream, of which one byte over ``most`` is enough to refuse it."""
+    stream = zlib.decompressobj()
     try:
-        return zlib.decompressobj().decompress(data, most + 1)
+        found = stream.decompress(data, most + 1)
     except zlib.error as error:
         raise FetchError("retry", "broken compression") from error
+    if not stream.eof and len(found) <= most:
+        raise FetchError("retry", "body cut short")
+    return found
 
 
 def ended_of(answer: Answer, body: bytes, most: int, now: float, crawl_delay: float | None) -> Ended:
