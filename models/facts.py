@@ -65,6 +65,8 @@ class Found(msgspec.Struct, array_like=True, frozen=True, tag="found"):
     hub: Hub | None = None  #: Set alone, for a hub.
     memo: Memo = ""  #: What a client of the door keeps with the URL; the first one stays.
     noted: bool = False  #: Whether only the memo is kept: links lead to the URL, or will.
+    #: When a client of the door wants a candidate fetched, at the earliest; 0 for never.
+    due: Time | None = None
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):

@@ -162,18 +162,27 @@ class LearnSettings(Section):
 
 
 LONGEST_LEASE = 600.0  #: Seconds for which a client of the door may hold an order at most.
+#: HOST:PORT, or nothing.
+Address = Annotated[str, Field(pattern=r"^$|^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$")]
 
 
 class DoorSettings(Section):
     """The door: other crawlers fetch what the frontier orders."""
 
-    #: HOST:PORT of the door, such as 127.0.0.1:7070; empty for none.
-    address: Annotated[str, Field(pattern=r"^$|^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$")] = ""
+    address: Address = ""  #: HOST:PORT of the door, such as 127.0.0.1:7070; empty for none.
+    #: HOST:PORT on this machine for URLFrontier's gRPC beside the door, such as 127.0.0.1:7071; empty for none.
+    urlfrontier: Address = ""
     #: Token of the door; by default one is made and kept in door/token with the data.
     token: SecretStr | None = Field(None, min_length=16)
     certificate: Path | None = None  #: PEM file of the door's certificate, for TLS; needed beyond loopback.
     key: Path | None = None  #: PEM file of the certificate's private key.
     clients: Path | None = None  #: PEM file of the authority of clients' certificates, for mutual TLS.
+
+    @model_validator(mode="after")
+    def _beside_the_door(self) -> Self:
+        if self.urlfrontier and not self.address:
+            raise ValueError("urlfrontier: expected door.address too, beside which it is served")
+        return self
 
 
 class FetchSettings(Section):

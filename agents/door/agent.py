@@ -243,6 +243,15 @@ class DoorAgent:
         await self._end(self._by_host(facts), ())
         return said
 
+    async def tell(self, facts: Sequence[Found]) -> None:
+        """Tell the frontier what a client says of URLs; returns once it is in the log."""
+        self.heard = self._clock()
+        await self._end(self._by_host(facts), ())
+
+    def held(self, name: str) -> int:
+        """Return how many orders of a host, of any where ``name`` is empty, clients hold."""
+        return self.leases.held(name, self._clock())
+
     def _by_host(self, facts: Sequence[Found]) -> list[Message]:
         by_host: dict[str, list[Fact]] = {}
         for fact in facts:

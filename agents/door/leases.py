@@ -66,6 +66,7 @@ class Leases:
         self._given: Recent[tuple[str, str], list[str]] = Recent(_MOST_REQUESTS)
         self._ended: Recent[tuple[str, str], Taken] = Recent(_MOST_ENDED)
         self._asked: Recent[str, float] = Recent(_MOST_HOSTS)
+        self._blocked: Recent[str, float] = Recent(_MOST_HOSTS)
 
     def park(self, order: FetchOrder, acknowledge: Callable[[], object], now: float, *, early: bool) -> None:
         """Have an order wait for a client; an older one for its URL, which it replaces, is acknowledged."""
@@ -135,6 +136,14 @@ class Leases:
         """How many orders clients hold."""
         return sum(parked.until > 0 for parked in self.parked.values())
 
+    def held(self, name: str, now: float) -> int:
+        """Return how many orders of a host, of any where ``name`` is empty, clients hold."""
+        return sum(each.until > now and name in ("", host(url)) for url, each in self.parked.items())
+
+    def block(self, name: str, until: float) -> None:
+        """Lease no order of a host before a time; this process remembers it."""
+        self._blocked[name] = until
+
     def _free(self, now: float, only: str | None) -> Iterator[Parked]:
         for url, parked in list(self.parked.items()):
             if parked.until > now or (only is not None and host(url) != only):
@@ -150,7 +159,7 @@ class Leases:
         delay = max(parked.order.delay, self._crawl_delay(parked.order.url))
         # After a restart any host may have had a request just before.
         asked = self._asked.get(name, self._begun if parked.early else 0.0) + delay
-        return max(asked, self._begun + GRACE_SECONDS if parked.early else 0.0)
+        return max(asked, self._blocked.get(name, 0.0), self._begun + GRACE_SECONDS if parked.early else 0.0)
 
     def _lease(self, parked: Parked, client: str, seconds: float, now: float) -> None:
         parked.until = min(now + seconds, parked.order.lease)

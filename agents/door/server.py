@@ -191,7 +191,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 def _context(given: DoorSettings, name: str) -> ssl.SSLContext | None:
     """Return the TLS of a door; raises `ConfigurationError` for an open address without any."""
     if given.certificate is None or given.key is None:
-        if not _is_loopback(name):
+        if not is_loopback(name):
             raise ConfigurationError(
                 f"door.address {given.address}: others could read what clients send; expected a loopback "
                 "address, or door.certificate and door.key for TLS"
@@ -208,7 +208,8 @@ def _context(given: DoorSettings, name: str) -> ssl.SSLContext | None:
     return context
 
 
-def _is_loopback(name: str) -> bool:
+def is_loopback(name: str) -> bool:
+    """Return whether a host or address is this machine's own."""
     try:
         return ip_address(name).is_loopback
     except ValueError:

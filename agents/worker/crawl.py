@@ -68,6 +68,7 @@ class Engine(Worker):
         return Control(runtime, self.predicates, steered, self.bus.journal.sync, self._stand).carry_out
 
     async def _serve_door(self, door: "DoorAgent") -> None:
+        from scentline.agents.door.listing import Listing
         from scentline.agents.door.server import TOKEN_FILE, serving_door
 
         door.state = lambda: "paused" if self.frontier.core.paused else self.stands
@@ -75,6 +76,8 @@ class Engine(Worker):
         door.room = partial(room_for, self.bus, self.frontier.inbox, DISCOVERED)
         url = await self._resources.enter_async_context(serving_door(self.settings, door, self._figures))
         sys.stderr.write(f"The door: {url}, with the token in {self.settings.data / TOKEN_FILE}\n")
+        listing = Listing(self.frontier.core, self.frontier.inbox, self.bus, self._carry_out())
+        await self._serve_urlfrontier(door, listing)
 
     def _figures(self) -> dict[str, Any]:
         """Return what a door's clients hear of the harvest."""

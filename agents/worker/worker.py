@@ -49,6 +49,7 @@ from scentline.streams.transport.embedded import watch
 
 if TYPE_CHECKING:
     from scentline.agents.door.agent import DoorAgent
+    from scentline.agents.door.listing import Listing
 
 #: The roles, in the order in which messages flow, and those with an inbox and a table.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
@@ -168,6 +169,14 @@ class Worker:
             door.room = Downstream(self.settings, self.bus.partitions(SIGHTINGS.name), self._waits, roles).room
         url = await self._resources.enter_async_context(serving_door(self.settings, door, dict))
         log.info("the door is open", url=url)
+        await self._serve_urlfrontier(door)
+
+    async def _serve_urlfrontier(self, door: "DoorAgent", listing: "Listing | None" = None) -> None:
+        """Serve URLFrontier beside a door, if the settings say so."""
+        if self.settings.door.urlfrontier:
+            from scentline.agents.door.crawls import serving_crawls
+
+            await self._resources.enter_async_context(serving_crawls(self.settings, door, listing))
 
     def _carry_out(self) -> CarryOut | None:
         """Return what carries out people's requests here: on Kafka they come by the log."""

@@ -285,6 +285,11 @@ class Book:
                 row.inherited[predicate] = priority
                 if predicate in sighting.inputs and row.state == "candidate":
                     row.inputs[predicate] = sighting.inputs[predicate]
+        if sighting.due is not None and row.state == "candidate":
+            row.not_before = sighting.due
+            if not sighting.due:
+                row.reason = "done by a client"
+                self._pages.close(shard, key, row, "refused")
         self._pages.keep(shard, {key: row})
 
 

@@ -1,0 +1,148 @@
+"""What URLFrontier's clients do to one crawl: they take URLs, and put discovered and known ones."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from secrets import token_hex
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from scentline.agents.door.agent import BusyError, DoorAgent
+from scentline.agents.door.leases import Parked
+from scentline.agents.door.listing import Listing
+from scentline.agents.door.metadata import TooLongError, answer_from, memo_from, wanted_from
+from scentline.agents.door.proto import FAIL, OK, SKIPPED
+from scentline.agents.door.telling import MOST_PARTS, Discover, Lease, Settle, Wanted
+from scentline.agents.fetch.servers import Recent
+from scentline.models.errors import ScentlineError
+from scentline.models.facts import Found
+from scentline.models.settings import LONGEST_LEASE
+from scentline.models.url import canonical, host
+
+#: Seconds of a lease where the client leaves it open, and items of a list: as in URLFrontier.
+LEASE_SECONDS, LISTED = 30, 100
+#: Seconds that a call waits for its first URL, and for others, as long as more come.
+WAIT_SECONDS, GATHER_SECONDS = 1.0, 0.1
+#: URLs that are taken together, and the seconds between two of them.
+TOGETHER, SOON_SECONDS = 200, 0.002
+#: The last second that has a date, in the year 9999.
+LAST_DATE: Final = 253_402_300_799
+#: URLs with a date that are remembered.
+_MOST_DATES = 100_000
+
+#: A URLInfo, and the date of a known one.
+Given: TypeAlias = tuple[Any, int | None]
+
+
+class ElsewhereError(ScentlineError):
+    """What the call asks for is not done here."""
+
+    code = "UNIMPLEMENTED"
+
+
+class Crawl:
+    """A crawl with a door; ``listing`` is what is to be seen of its frontier, None in another process."""
+
+    def __init__(self, door: DoorAgent, listing: Listing | None) -> None:
+        self.door = door
+        self._listing = listing
+        #: When clients want URLs.
+        self._dates: Recent[str, int] = Recent(_MOST_DATES)
+
+    @property
+    def seen(self) -> Listing:
+        """What is to be seen of the frontier; raises `ElsewhereError` in another process."""
+        if self._listing is None:
+            raise ElsewhereError("the frontier is in another process; scentline stats, queue and hosts ask it")
+        return self._listing
+
+    async def lease(self, call: Any, client: str) -> list[Parked]:
+        """Lease what GetURLs asks for, as long as more comes; return it by the dates that clients gave."""
+        most, queues = min(call.max_urls_per_queue or MOST_PARTS, MOST_PARTS), call.max_queues or MOST_PARTS
+        seconds = float(min(max(call.delay_requestable or LEASE_SECONDS, 1), LONGEST_LEASE))
+        if self._listing is not None:
+            await self._listing.caught_up()
+
+        async def lease(want: int, wait: float, name: str | None) -> list[Parked]:
+            return await self.door.lease(Lease(client, token_hex(8), want, wait, seconds, [], name))
+
+        taken = more = await lease(1, WAIT_SECONDS, call.key or None)
+        while more:
+            await asyncio.sleep(GATHER_SECONDS)
+            had, more = Counter(host(each.order.url) for each in taken), []
+            for name in [call.key] if call.key else {host(url): None for url in self.door.leases.parked}:
+                if had[name] < most and (name in had or len(had) < queues):
+                    found = await lease(most - had[name], 0.0, name)
+                    had.update(host(each.order.url) for each in found)
+                    more += found
+            taken = taken + more
+        return sorted(taken, key=lambda each: self._dates.get(each.order.url, 0))
+
+    async def put(self, given: Sequence[Given], client: str) -> list[int]:
+        """Take URLs, links before the pages that have them; return the status of each."""
+        statuses = [SKIPPED] * len(given)
+        for start in range(0, len(given), TOGETHER):
+            part = dict(enumerate(given[start : start + TOGETHER], start))
+            found = {place: info for place, (info, date) in part.items() if date is None}
+            known = {place: (info, date) for place, (info, date) in part.items() if date is not None}
+            for place, status in {
+                **await self._discover(found, client),
+                **await self._settle(known, client),
+            }.items():
+                statuses[place] = status
+        return statuses
+
+    async def _discover(self, given: dict[int, Any], client: str) -> dict[int, int]:
+        """Take discovered URLs: links of their pages, where these are held still."""
+        wanted: dict[int, Wanted] = {}
+        for place, info in given.items():
+            with suppress(TooLongError):
+                wanted[place] = wanted_from(info.url, _metadata(info))
+        try:
+            said = await self.door.discover(Discover(client, list(wanted.values())))
+        except BusyError:
+            return dict.fromkeys(given, FAIL)
+        return {place: OK if word == "taken" else SKIPPED for place, word in zip(wanted, said, strict=True)}
+
+    async def _settle(self, given: dict[int, tuple[Any, int]], client: str) -> dict[int, int]:
+        """Take known URLs: the answers to orders, and of others when to order them, if ever."""
+        statuses, answers, facts = {}, [], []
+        for place, (info, date) in given.items():
+            url, due = canonical(info.url), min(date, LAST_DATE)
+            parked = self.door.leases.parked.get(url or "")
+            with suppress(TooLongError, msgspec.ValidationError):
+                if parked is not None:
+                    answers.append(answer_from(parked, _metadata(info), due))
+                elif url is not None:
+                    facts.append(Found(url, memo=memo_from(_metadata(info)), due=float(due)))
+                    self._dates[url] = due
+                statuses[place] = OK if url is not None else SKIPPED
+        await self.door.settle(Settle(client, answers), [b""] * len(answers))
+        await self.door.tell(facts)
+        return statuses
+
+
+def _metadata(info: Any) -> dict[str, list[str]]:
+    return {name: list(given.values) for name, given in info.metadata.items()}
+
+
+async def gathered(items: AsyncIterator[Any]) -> AsyncIterator[list[Any]]:
+    """Yield what a client sends, together what comes together."""
+
+    def follow() -> asyncio.Future[Any]:
+        return asyncio.ensure_future(anext(items, None))
+
+    coming = follow()
+    try:
+        while (item := await coming) is not None:
+            batch, coming = [item], follow()
+            while len(batch) < TOGETHER and (await asyncio.wait([coming], timeout=SOON_SECONDS))[0]:
+                if coming.result() is None:
+                    break
+                batch.append(coming.result())
+                coming = follow()
+            yield batch
+    finally:
+        coming.cancel()
