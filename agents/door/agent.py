@@ -62,7 +62,7 @@ class DoorAgent:
         self._orders = Orders(runtime)
         self._robots = KnownRobots(_no_request, runtime.settings.fetch, runtime.clock)
         self._robots.publish = self._publish_robots
-        self.leases = Leases(runtime.clock(), self._stands, self._crawl_delay)
+        self.leases = Leases(self._stands, self._crawl_delay)
         self._earlier: dict[int, int] = {}
         self._news = asyncio.Condition()
         self._settling = asyncio.Lock()

@@ -25,8 +25,8 @@ def has_tip(url: str) -> bool:
 
 def found(page: httpx.Response) -> dict[str, Any]:
     """Find an item that nothing in the page tells of, and want the links within its host."""
-    links = (link for _, _, link, _ in html.fromstring(page.content, base_url=str(page.url)).iterlinks())
-    targets = [page.url.join(link) for link in links]
+    root: Any = html.fromstring(page.content)
+    targets = [page.url.join(link) for link in root.xpath("//a/@href")]
     inside = [{"url": str(target), "text": ""} for target in targets if target.host == page.url.host]
     return {"items": ["Tip"] if has_tip(str(page.url)) else ["Other"], "links": inside}
 
