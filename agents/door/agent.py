@@ -97,18 +97,17 @@ class DoorAgent:
     async def _run(self, stream: Any) -> None:
         async for event in stream.noack().events():
             given = self._orders.given(event)
-            order = given.order
+            order, place = given.order, given.place
+            early = place.offset < self._earlier.get(place.partition, 0)
             if isinstance(order, RecordError):
                 await self._end(self._orders.unreadable(given, order), [event.ack])
             elif self._orders.expired(order):
                 event.ack()
-            elif not await self._knows_robots(order):
+            elif not await self._knows_robots(order) and not early:
                 # The site's next order brings its robots.txt, and with it the Crawl-delay.
                 again = Ended(Early(0.0), HostAnswer(robots=True))
                 await self._end(self._orders.messages(order, again), [event.ack])
             else:
-                place = given.place
-                early = place.offset < self._earlier.get(place.partition, 0)
                 self.leases.park(order, event.ack, self._clock(), early=early)
                 await self.wake()
 
@@ -168,6 +167,7 @@ class DoorAgent:
     async def lease(self, call: Lease) -> list[Parked]:
         """Lease orders, once there are any, at most ``call.wait`` seconds later."""
         end = self._clock() + call.wait
+        self.heard = self._clock() if call.busy else self.heard
         self.leases.hold(call.client, call.holding, call.seconds, self._clock())
         while True:
             now = self._clock()
@@ -188,6 +188,10 @@ class DoorAgent:
 
     async def settle(self, call: Settle, bodies: Sequence[bytes]) -> list[str]:
         """Take answers, each with its body; return what became of each, once it is in the log."""
+        while any(self.leases.unread(each.url, each.order, self._clock()) for each in call.answers):
+            if not any((await self._runtime.bus.ends(FETCHES.name)).values()):
+                break  # there is no order to be read
+            await self._changes(LOOK_SECONDS)
         async with self._settling:
             now = self.heard = self._clock()
             self.leases.hold(call.client, (), 1.0, now)
