@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 from aiohttp import web
 
-from scentline.agents.door.agent import DoorAgent, order_of
+from scentline.agents.door.agent import OVER, DoorAgent, order_of
 from scentline.agents.door.telling import MOST_CALL, Answer, Discover, Lease, Settle
 from scentline.agents.stored import kept_token
 from scentline.models.errors import EventLog, ScentlineError
@@ -85,19 +85,22 @@ class Calls:
     async def lease(self, request: web.Request) -> web.Response:
         """Lease orders."""
         parked = await self._door.lease(_decoded(self._lease, await request.read()))
-        return _json({"orders": [order_of(each) for each in parked], "state": self._door.state()})
+        return self._answer(orders=[order_of(each) for each in parked])
 
     async def settle(self, request: web.Request) -> web.Response:
         """Take answers."""
         head, rest = _framed(request.content_type, await request.read())
         call = _decoded(self._settle, head)
-        said = await self._door.settle(call, list(_bodies(call.answers, rest)))
-        return _json({"said": said, "state": self._door.state()})
+        return self._answer(said=await self._door.settle(call, list(_bodies(call.answers, rest))))
 
     async def discover(self, request: web.Request) -> web.Response:
         """Take URLs."""
-        said = await self._door.discover(_decoded(self._discover, await request.read()))
-        return _json({"said": said, "state": self._door.state()})
+        return self._answer(said=await self._door.discover(_decoded(self._discover, await request.read())))
+
+    def _answer(self, **found: Any) -> web.Response:
+        """Answer a call, and the last one also with how the crawl ended: no later one may be heard."""
+        state = self._door.state()
+        return _json(found | (self._standing() if state in OVER else {"state": state}))
 
     def _standing(self) -> dict[str, Any]:
         leases = self._door.leases

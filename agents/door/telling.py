@@ -91,6 +91,7 @@ class Lease(msgspec.Struct, frozen=True):
     #: The orders that the client holds, (URL, order): each call extends their leases.
     holding: Annotated[list[tuple[_Url, _Name]], msgspec.Meta(max_length=MOST_PARTS)] = []
     host: _Name | None = None
+    busy: bool = False  #: Whether the client may discover more without an order: the crawl goes on.
 
 
 class Settle(msgspec.Struct, frozen=True):

@@ -1,0 +1,1 @@
+"""Clients of Scentline's door: other crawlers fetch what its learned frontier orders."""

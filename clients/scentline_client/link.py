@@ -1,0 +1,265 @@
+"""A crawler's side of Scentline's door: its calls over HTTP/1.1, and the orders that the crawler holds.
+
+A call may be repeated, and is, until the door answers; nothing is kept on disk.
+"""
+
+import asyncio
+import json
+import logging
+import random
+import ssl
+import time
+import uuid
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+#: Seconds for which a door that is away is tried again, and between two tries: one that is started again keeps
+#: the orders of those who come within ten seconds.
+PATIENCE, FIRST_PAUSE, LONGEST_PAUSE = 300.0, 0.3, 3.0
+#: Seconds of a lease, of a call that waits for orders, and between two calls that extend the leases.
+LEASE, WAIT, BEAT = 60, 20, 3.0
+#: Seconds in which answers gather while others are to be expected; answers and URLs of one call.
+GATHER, ANSWERS, URLS = 0.05, 16, 500
+#: Bytes of bodies in one call, and of the door's answer.
+MOST_BODIES, MOST_ANSWER = 8 * 2**20, 64 * 2**20
+
+logger = logging.getLogger(__name__)
+Order = dict[str, Any]
+Key = tuple[str, str]  #: The URL and the name of an order.
+
+
+class DoorError(Exception):
+    """The door refuses a call, or has been away for too long."""
+
+
+class Link:
+    """Connections to the door at ``url``, with the token in a file; raises `ValueError` for another URL.
+
+    ``ca`` is the PEM file of the authority of the door's certificate; ``certificate`` that of the client's own
+    one, with its key.
+    """
+
+    def __init__(self, url: str, token: str, ca: str | None = None, certificate: str | None = None) -> None:
+        self._url, self._token = urlsplit(url), Path(token)
+        if self._url.scheme not in ("http", "https") or not self._url.hostname:
+            raise ValueError(f"{url}: expected the URL of a door, such as http://127.0.0.1:7070")
+        self._tls = ssl.create_default_context(cafile=ca) if self._url.scheme == "https" else None
+        if self._tls is not None and certificate:
+            self._tls.load_cert_chain(certificate)
+        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def call(
+        self, name: str, content: Callable[[], bytes] = bytes, seconds: float = 30.0, patience: float = PATIENCE
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return the answer to a call, whose content is made anew for each try; raises `DoorError`."""
+        since, pause = 0.0, 0.0
+        while True:
+            try:
+                status, body = await asyncio.wait_for(self._ask(name, content()), seconds)
+                if status == 200:
+                    return dict(json.loads(body))
+                problem = f"status {status}, {body[:300].decode(errors='replace').strip()}"
+                if status < 500:
+                    raise DoorError(f"the door refuses a call, {name}: {problem}")
+            except ssl.SSLCertVerificationError as error:
+                raise DoorError(f"the door's certificate: {error.verify_message}") from error
+            except (OSError, EOFError, ValueError, asyncio.TimeoutError, asyncio.LimitOverrunError) as error:
+                status, problem = 0, repr(error)
+                self.close()
+            now = time.monotonic()
+            since = now if status == 503 else since or now  # a door that is busy is there
+            if now - since >= patience:
+                raise DoorError(f"the door has been away for {now - since:.0f} seconds: {problem}")
+            if pause == FIRST_PAUSE:
+                logger.warning("Scentline's door is away, and is tried for %.0f s: %s", patience, problem)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            # At once, then ever later: it may only have closed a connection that was kept.
+            pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
+
+    async def _ask(self, name: str, content: bytes) -> tuple[int, bytes]:
+        """Return the status and the body of the answer to one request."""
+        head = (
+            f"{'POST' if content else 'GET'} {self._url.path.rstrip('/')}/door/1/{name} HTTP/1.1\r\n"
+            f"Host: {self._url.netloc}\r\nAuthorization: Bearer {self._token.read_text().strip()}\r\n"
+            f"Content-Type: application/{'x-scentline' if name == 'settle' else 'json'}\r\n"
+            f"Content-Length: {len(content)}\r\n\r\n"
+        )
+        port = self._url.port or (443 if self._tls else 80)
+        reader, writer = (
+            self._idle.pop() if self._idle
+            else await asyncio.open_connection(self._url.hostname, port, ssl=self._tls)
+        )  # fmt: skip
+        try:
+            writer.write(head.encode() + content)
+            await writer.drain()
+            first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
+            [length] = [int(line.partition(":")[2]) for line in lines if line.startswith("content-length:")]
+            if length > MOST_ANSWER:
+                raise ValueError(f"an answer of {length} bytes")
+            body = await reader.readexactly(length)
+        except BaseException:
+            writer.close()
+            raise
+        self._idle.append((reader, writer))
+        return int(first.split()[1]), body
+
+    def close(self) -> None:
+        """Close the connections that no call uses."""
+        while self._idle:
+            self._idle.pop()[1].close()
+
+
+class Door:
+    """Holds up to ``most`` orders of a door, which it passes to ``arrived``, and tells what became of each.
+
+    ``busy`` returns whether the crawler may discover more without an order; ``lost`` hears why the door is
+    given up.
+    """
+
+    def __init__(
+        self, link: Link, most: int, arrived: Callable[[Order], None],
+        busy: Callable[[], bool], lost: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._link, self._most, self._arrived, self._busy, self._lost = link, most, arrived, busy, lost
+        self._client = uuid.uuid4().hex[:16]
+        self.state = "starting"
+        self.figures: dict[str, Any] = {}  #: What the crawl has found, as the door said it at the end.
+        self.counts: Counter[str] = Counter()
+        self.held: dict[Key, bool] = {}  #: The orders, and whether their answer waits to be sent.
+        self._answers: deque[tuple[dict[str, Any], bytes, float]] = deque()
+        self._found: deque[dict[str, Any]] = deque()
+        self._robots: deque[dict[str, Any]] = deque(maxlen=ANSWERS)
+        self._news, self._changed = asyncio.Event(), asyncio.Event()
+
+    def start(self) -> None:
+        """Begin to lease and to send."""
+        self._tasks = [asyncio.ensure_future(self._kept(work)) for work in (self._lease(), self._send())]
+
+    @property
+    def over(self) -> bool:
+        """Whether the crawl is over."""
+        return self.state in ("spent", "done", "ended")
+
+    def discover(self, **found: Any) -> None:
+        """Tell of a URL, with ``text``, ``memo``, ``seed`` and ``parent``."""
+        self._found.append(found)
+        self._news.set()
+
+    def saw_robots(self, url: str, status: int, text: str) -> None:
+        """Tell of a robots.txt."""
+        self._robots.append({"url": url, "status": status, "text": text[:500_000]})
+        self._news.set()
+
+    def settle(self, key: Key, *, ended: float, body: bytes = b"", **answer: Any) -> None:
+        """Tell, once, what became of an order that is held: its request ``ended`` then (monotonic clock)."""
+        if self.held.get(key) is False:
+            self.held[key] = True
+            packed = zlib.compress(body, 1) if body else b""
+            if len(packed) > MOST_BODIES:
+                answer, packed = {"reason": "size"}, b""
+            answer |= {"url": key[0], "order": key[1], "body": len(packed)}
+            self._answers.append((answer, packed, ended))
+            self._news.set()
+
+    async def room(self) -> None:
+        """Wait until the door has taken most of what was discovered."""
+        while len(self._found) > 2 * URLS and not self.over:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def close(self, seconds: float = 10.0) -> None:
+        """Give back the orders without an answer, and send what waits, for some seconds at most."""
+        self._tasks[0].cancel()
+        for key in self.held:
+            self.settle(key, ended=time.monotonic(), reason="back")
+        end = time.monotonic() + seconds
+        while (self.held or self._found) and not self._tasks[1].done() and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+        self._tasks[1].cancel()
+        if not self.over:
+            with suppress(DoorError):
+                self.figures = await self._link.call("state", seconds=5.0, patience=0.0)
+        self._link.close()
+
+    async def _kept(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:
+            if not self.over:
+                logger.debug("Scentline's door is given up", exc_info=error)
+                self._lost(str(error) or repr(error))
+        self._changed.set()
+
+    async def _call(
+        self, name: str, head: Callable[[], dict[str, Any]], seconds: float = 30.0, bodies: bytes | None = None
+    ) -> dict[str, Any]:  # fmt: skip
+        def content() -> bytes:
+            text = json.dumps({"client": self._client, **head()}, separators=(",", ":")).encode()
+            return text if bodies is None else len(text).to_bytes(4, "big") + text + bodies
+
+        found = await self._link.call(name, content, seconds, 2.0 if self.over else PATIENCE)
+        self.state, self.figures = found["state"], found
+        return found
+
+    async def _lease(self) -> None:
+        while not self.over:
+            if len(self.held) >= self._most:
+                self._changed.clear()
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), BEAT)
+            want, busy = max(0, self._most - len(self.held)), self._busy()
+            asked = {
+                "id": uuid.uuid4().hex, "want": want, "seconds": LEASE, "busy": busy,
+                "wait": 0 if not want else BEAT if busy else WAIT,
+            }  # fmt: skip
+            found = await self._call("lease", partial(self._holding, asked), WAIT + 30.0)
+            for order in found["orders"]:
+                key = (order["url"], order["order"])
+                if key not in self.held:
+                    self.held[key] = False
+                    self.counts["leased"] += 1
+                    self._arrived(order)
+
+    def _holding(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return {**asked, "holding": [*self.held]}
+
+    async def _send(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if len(self._answers) < min(ANSWERS, len(self.held)):
+                await asyncio.sleep(GATHER)
+            while self._found:
+                urls = [*islice(self._found, URLS)]
+                found = await self._call("discover", lambda urls=urls: {"urls": urls})
+                for said in found["said"]:
+                    self._found.popleft()
+                    self.counts[said.partition(":")[0]] += 1
+                self._changed.set()
+            while self._answers or self._robots:
+                await self._settle()
+
+    async def _settle(self) -> None:
+        sizes = accumulate(len(body) for _, body, _ in islice(self._answers, ANSWERS))
+        part = [*islice(self._answers, max(1, sum(size <= MOST_BODIES for size in sizes)))]
+        robots = [*self._robots]
+        self._robots.clear()
+
+        def head() -> dict[str, Any]:
+            now = time.monotonic()
+            answers = [{**answer, "ago": max(0.0, now - ended)} for answer, _, ended in part]
+            return {"answers": answers, "robots": robots}
+
+        found = await self._call("settle", head, 60.0, b"".join(body for _, body, _ in part))
+        for said in found["said"]:
+            answer, _, _ = self._answers.popleft()
+            del self.held[answer["url"], answer["order"]]
+            self.counts[said] += 1
+        self._changed.set()

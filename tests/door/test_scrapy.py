@@ -1,0 +1,157 @@
+"""Scrapy, as its users run it, with the add-on: Scentline orders, the spider is the one that it was."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from deploy.ports import free_port
+from scentline.agents.operate.record import judged_pages
+from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import ROOT, last_line, running
+from tests.door.clients import door_of
+from tests.e2e.crawls import SIZE, exact, judged_so_far, options, synthetic
+from tests.patience import PATIENCE, wait_for
+
+#: Names the Python that has Scrapy; without it, that of ``make bench`` is taken.
+NAME = "SCENTLINE_SCRAPY"
+PAGES, HELD = 40, 4
+#: Scrapy's command, with leases whose end can be waited for.
+SCRAPY = """
+import scentline_client.link as link
+from scrapy.cmdline import execute
+link.LEASE, link.WAIT, link.BEAT = 10, 2, 1
+execute()
+"""
+#: Follows the links of its own host alone, and finds an item in every second page.
+SPIDER = """
+import zlib
+from scrapy import Request, Spider
+class Tip(dict): pass
+class Tips(Spider):
+    name = "tips"
+    def parse(self, response, level=0):
+        if zlib.crc32(response.url.encode()) % 2 == 0:
+            yield Tip(url=response.url, level=level, told=response.meta.get("told"))
+        for link in response.css("a::attr(href)").getall():
+            meta = {"told": [level]}
+            yield response.follow(link, self.parse, cb_kwargs={"level": level + 1}, meta=meta)
+        if response.url == self.start_urls[0]:
+            yield Request(response.urljoin("/local/posted"), method="POST")
+            yield Request(response.urljoin("/local/again"), dont_filter=True)
+            yield Request(response.urljoin("/local/object"), meta={"object": object()})
+"""
+
+
+@pytest.fixture(scope="session")
+def scrapy() -> str:
+    """Return the Python of an environment with Scrapy; the test is skipped, naming it, where there is none."""
+    python = os.environ.get(NAME) or f"{sys.prefix}/crawlers/bin/python"
+    if not Path(python).exists():
+        pytest.skip(
+            f"no Scrapy: {python} is missing; `make bench-quick` installs it, {NAME} names another Python"
+        )
+    return python
+
+
+@contextmanager
+def spider(python: str, directory: Path, door: str, proxy: str, seed: str) -> Iterator[subprocess.Popen[str]]:
+    (directory / "tips.py").write_text(SPIDER + f"    start_urls = [{seed!r}]\n")
+    settings = {
+        "ADDONS": '{"scentline_client.scrapy.Addon": 500}', "SCENTLINE_URL": door,
+        "SCENTLINE_TOKEN_FILE": "data/door/token", "TELNETCONSOLE_ENABLED": "False", "LOG_LEVEL": "INFO",
+        "ROBOTSTXT_OBEY": "True", "CONCURRENT_REQUESTS": str(HELD), "DOWNLOAD_DELAY": "0.01",
+    }  # fmt: skip
+    given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+    with (
+        (directory / "scrapy.log").open("a") as log,
+        subprocess.Popen(
+            [python, "-c", SCRAPY, "runspider", "tips.py", "-o", "items.jsonl", *given], cwd=directory,
+            env=os.environ | {"PYTHONPATH": f"{ROOT}/clients", "http_proxy": proxy, "no_proxy": "127.0.0.1"},
+            stderr=log, text=True,
+        ) as run,
+    ):  # fmt: skip
+        try:
+            yield run
+        finally:
+            run.kill()
+
+
+def crawl_of(pages: int, proxy: str) -> list[str]:
+    given = options({"fetch.proxy": proxy, "fetch.delay_seconds": 0, "frontier.window_share": 1})
+    predicate = 'tip=item("Tip")'
+    return ["crawl", "--data", "data", "--budget", str(pages), "--predicate", predicate, "--json", *given]
+
+
+def has_tip(url: str) -> bool:
+    return zlib.crc32(url.encode()) % 2 == 0
+
+
+def test_a_spider_follows_the_learned_order_and_its_items_are_the_hits(scrapy: str, tmp_path: Path) -> None:
+    web = SyntheticWeb(*SIZE)
+    seed = web.seeds(1)[0]
+    with synthetic(web) as served:
+        with running(tmp_path, *crawl_of(PAGES, served.origin), "--door", "127.0.0.1:0") as crawl:
+            with spider(scrapy, tmp_path, door_of(crawl), served.origin, seed) as run:
+                run.wait(PATIENCE)
+            printed_by, _ = crawl.communicate(timeout=PATIENCE)
+        asked = Counter(served.targets())
+    log = (tmp_path / "scrapy.log").read_text()
+    assert run.returncode == 0, log
+    with Journal.open(tmp_path / "data/journal", read_only=True) as journal:
+        judged = judged_pages(journal)
+    hits = {url for url in judged if has_tip(url)}
+    assert len(judged) == last_line(printed_by)["fetched"] == PAGES
+    assert {url for url, page in judged.items() if page.verdict["tip"]} == hits
+    exact(tmp_path, "--data", "data", judged=PAGES)
+    items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    assert {item["url"] for item in items} == hits
+    # A request of the frontier's is the one that the spider made.
+    assert all(item["told"] == ([item["level"] - 1] if item["level"] else None) for item in items)
+    assert max(item["level"] for item in items) > 1
+    local = [f"http://{urlsplit(seed).netloc}/local/{name}" for name in ("posted", "again", "object")]
+    assert [asked[url] for url in local] == [1, 1, 1]
+    assert not judged.keys() & {*local}
+    assert f"'scentline/hits/tip': {len(hits)}" in log
+    assert "'scentline/local': 3" in log
+    assert "Closing spider (scentline: spent)" in log
+
+
+@pytest.mark.slow
+def test_kills_of_spider_and_crawl_lose_nothing(scrapy: str, tmp_path: Path) -> None:
+    web = SyntheticWeb(*SIZE)
+    seed, pages, address = web.seeds(1)[0], 3 * PAGES, f"127.0.0.1:{free_port()}"
+
+    def wait_for_pages(number: int) -> None:
+        wait_for("pages", lambda: judged_so_far(tmp_path / "data") >= number)
+
+    with synthetic(web) as served:
+        command = [*crawl_of(pages, served.origin), "--door", address]
+        with running(tmp_path, *command) as crawl:
+            door = door_of(crawl)
+            with spider(scrapy, tmp_path, door, served.origin, seed) as run:
+                wait_for_pages(PAGES)
+                run.kill()
+            with spider(scrapy, tmp_path, door, served.origin, seed) as run:
+                wait_for_pages(PAGES + 20)
+                crawl.kill()
+                crawl.wait(PATIENCE)
+                with running(tmp_path, *command) as again:
+                    run.wait(PATIENCE)
+                    again.communicate(timeout=PATIENCE)
+        asked = Counter(re.sub("^.*/local/.*|^.*/robots.txt", "", target) for target in served.targets())
+    del asked[""]
+    exact(tmp_path, "--data", "data", judged=pages)
+    assert run.returncode == 0
+    twice = {target: number for target, number in asked.items() if number > 1}
+    assert sum(twice.values()) - len(twice) <= HELD, twice
