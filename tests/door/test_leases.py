@@ -13,11 +13,11 @@ from scentline.models.url import host
 from tests.agents.judging import an_order
 
 #: Two of them on one host, whose robots.txt asks for a delay.
-URLS = ("http://a.org/1", "http://a.org/2", "http://b.org/1", "http://c.org/1")
+URLS = ("http://a.org/1", "http://a.org/2", "http://b.org/1")
 CRAWL_DELAYS = {"a.org": 12.0}
 Key = tuple[str, str]
 clients = st.sampled_from(["ann", "bob"])
-requests = st.sampled_from(["1", "2", "3"])
+requests = st.sampled_from(["1", "2"])
 seconds = st.sampled_from([1.0, 5.0, 60.0])
 
 
@@ -226,4 +226,5 @@ class Doors(RuleBasedStateMachine):
 
 
 TestLeases = Doors.TestCase
-TestLeases.settings = settings(stateful_step_count=40)
+#: Some of what goes wrong takes a dozen steps in one order.
+TestLeases.settings = settings(max_examples=max(100, settings.default.max_examples), stateful_step_count=40)
