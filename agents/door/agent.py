@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from scentline.agents.door.leases import MOST_LINKS, Leases, Parked, name_of
+from scentline.agents.door.leases import GRACE_SECONDS, MOST_LINKS, Leases, Parked, name_of
 from scentline.agents.door.telling import Answer, Discover, Lease, Robots, Settle, Wanted, ended_of
 from scentline.agents.fetch.orders import Fact, Orders, Told
 from scentline.agents.fetch.result import Ended, validators
@@ -66,7 +66,8 @@ class DoorAgent:
         self._earlier: dict[int, int] = {}
         self._news = asyncio.Condition()
         self._settling = asyncio.Lock()
-        self.heard = runtime.clock()  #: When a client last settled or discovered something.
+        self._begun = runtime.clock()
+        self.heard = self._begun  #: When a client last settled or discovered something.
         #: The state of the crawl, as clients hear it.
         self.state: Callable[[], str] = lambda: "running"
         #: Whether the frontier still waits for an order's answer, as far as this process knows.
@@ -188,9 +189,10 @@ class DoorAgent:
 
     async def settle(self, call: Settle, bodies: Sequence[bytes]) -> list[str]:
         """Take answers, each with its body; return what became of each, once it is in the log."""
-        while any(self.leases.unread(each.url, each.order, self._clock()) for each in call.answers):
-            if not any((await self._runtime.bus.ends(FETCHES.name)).values()):
-                break  # there is no order to be read
+        while any(self.leases.unread(each.url, each.order) for each in call.answers):
+            early = self._clock() < self._begun + GRACE_SECONDS
+            if not early or not any((await self._runtime.bus.ends(FETCHES.name)).values()):
+                break  # no such order is still to be read
             await self._changes(LOOK_SECONDS)
         async with self._settling:
             now = self.heard = self._clock()

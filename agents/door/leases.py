@@ -128,10 +128,9 @@ class Leases:
         self._note_asked(host(url), now - max(0.0, elapsed))
         return parked
 
-    def unread(self, url: str, name: str, now: float) -> bool:
-        """Return whether an order may be one of before the start that is not parked yet."""
-        late = now >= self._begun + GRACE_SECONDS or (url, name) in self._ended
-        return not late and url not in self.parked
+    def unread(self, url: str, name: str) -> bool:
+        """Return whether an order is one that this door has not seen, and no other for its URL."""
+        return url not in self.parked and (url, name) not in self._ended
 
     def overdue(self, now: float) -> Iterator[Parked]:
         """Remove and yield the orders to give back: no client takes them, or the frontier's lease is ending."""
