@@ -27,8 +27,8 @@ PATIENCE, FIRST_PAUSE, LONGEST_PAUSE = 300.0, 0.3, 3.0
 LEASE, WAIT, BEAT = 60, 20, 3.0
 #: Seconds in which answers gather while others are to be expected; answers and URLs of one call.
 GATHER, ANSWERS, URLS = 0.05, 16, 500
-#: Bytes of bodies in one call, and of the door's answer.
-MOST_BODIES, MOST_ANSWER = 8 * 2**20, 64 * 2**20
+#: Bytes of the answers of one call, if it has more than one, of a body, and of what the door says.
+MOST_BYTES, MOST_SAID = 6 * 2**20, 64 * 2**20
 
 logger = logging.getLogger(__name__)
 Order = dict[str, Any]
@@ -101,7 +101,7 @@ class Link:
             await writer.drain()
             first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
             [length] = [int(line.partition(":")[2]) for line in lines if line.startswith("content-length:")]
-            if length > MOST_ANSWER:
+            if length > MOST_SAID:
                 raise ValueError(f"an answer of {length} bytes")
             body = await reader.readexactly(length)
         except BaseException:
@@ -133,7 +133,7 @@ class Door:
         self.figures: dict[str, Any] = {}  #: What the crawl has found, as the door said it at the end.
         self.counts: Counter[str] = Counter()
         self.held: dict[Key, bool] = {}  #: The orders, and whether their answer waits to be sent.
-        self._answers: deque[tuple[dict[str, Any], bytes, float]] = deque()
+        self._answers: deque[tuple[Key, bytes, bytes, float]] = deque()
         self._found: deque[dict[str, Any]] = deque()
         self._robots: deque[dict[str, Any]] = deque(maxlen=ANSWERS)
         self._news, self._changed = asyncio.Event(), asyncio.Event()
@@ -162,10 +162,10 @@ class Door:
         if self.held.get(key) is False:
             self.held[key] = True
             packed = zlib.compress(body, 1) if body else b""
-            if len(packed) > MOST_BODIES:
+            if len(packed) > MOST_BYTES:
                 answer, packed = {"reason": "size"}, b""
-            answer |= {"url": key[0], "order": key[1], "body": len(packed)}
-            self._answers.append((answer, packed, ended))
+            said = _encoded(**answer, url=key[0], order=key[1], body=len(packed))
+            self._answers.append((key, said, packed, ended))
             self._news.set()
 
     async def room(self) -> None:
@@ -197,13 +197,7 @@ class Door:
                 self._lost(str(error) or repr(error))
         self._changed.set()
 
-    async def _call(
-        self, name: str, head: Callable[[], dict[str, Any]], seconds: float = 30.0, bodies: bytes | None = None
-    ) -> dict[str, Any]:  # fmt: skip
-        def content() -> bytes:
-            text = json.dumps({"client": self._client, **head()}, separators=(",", ":")).encode()
-            return text if bodies is None else len(text).to_bytes(4, "big") + text + bodies
-
+    async def _call(self, name: str, content: Callable[[], bytes], seconds: float = 30.0) -> dict[str, Any]:
         found = await self._link.call(name, content, seconds, 2.0 if self.over else PATIENCE)
         self.state, self.figures = found["state"], found
         return found
@@ -219,7 +213,7 @@ class Door:
                 "id": uuid.uuid4().hex, "want": want, "seconds": LEASE, "busy": busy,
                 "wait": 0 if not want else BEAT if busy else WAIT,
             }  # fmt: skip
-            found = await self._call("lease", partial(self._holding, asked), WAIT + 30.0)
+            found = await self._call("lease", partial(self._asking, asked), WAIT + 30.0)
             for order in found["orders"]:
                 key = (order["url"], order["order"])
                 if key not in self.held:
@@ -227,8 +221,8 @@ class Door:
                     self.counts["leased"] += 1
                     self._arrived(order)
 
-    def _holding(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return {**asked, "holding": [*self.held]}
+    def _asking(self, asked: dict[str, Any]) -> bytes:
+        return _encoded(client=self._client, holding=[*self.held], **asked)
 
     async def _send(self) -> None:
         while True:
@@ -237,8 +231,8 @@ class Door:
             if len(self._answers) < min(ANSWERS, len(self.held)):
                 await asyncio.sleep(GATHER)
             while self._found:
-                urls = [*islice(self._found, URLS)]
-                found = await self._call("discover", lambda urls=urls: {"urls": urls})
+                content = _encoded(client=self._client, urls=[*islice(self._found, URLS)])
+                found = await self._call("discover", lambda content=content: content)
                 for said in found["said"]:
                     self._found.popleft()
                     self.counts[said.partition(":")[0]] += 1
@@ -247,19 +241,22 @@ class Door:
                 await self._settle()
 
     async def _settle(self) -> None:
-        sizes = accumulate(len(body) for _, body, _ in islice(self._answers, ANSWERS))
-        part = [*islice(self._answers, max(1, sum(size <= MOST_BODIES for size in sizes)))]
-        robots = [*self._robots]
+        sizes = accumulate(len(said) + len(body) for _, said, body, _ in islice(self._answers, ANSWERS))
+        part = [*islice(self._answers, max(1, sum(size <= MOST_BYTES for size in sizes)))]
+        rest = _encoded(client=self._client, robots=[*self._robots])
         self._robots.clear()
 
-        def head() -> dict[str, Any]:
+        def content() -> bytes:
             now = time.monotonic()
-            answers = [{**answer, "ago": max(0.0, now - ended)} for answer, _, ended in part]
-            return {"answers": answers, "robots": robots}
+            answers = (b'%s,"ago":%.3f}' % (said[:-1], max(0.0, now - ended)) for _, said, _, ended in part)
+            head = b'%s,"answers":[%s]}' % (rest[:-1], b",".join(answers))
+            return b"".join([len(head).to_bytes(4, "big"), head, *(body for _, _, body, _ in part)])
 
-        found = await self._call("settle", head, 60.0, b"".join(body for _, body, _ in part))
-        for said in found["said"]:
-            answer, _, _ = self._answers.popleft()
-            del self.held[answer["url"], answer["order"]]
+        for said in (await self._call("settle", content, 60.0))["said"]:
+            del self.held[self._answers.popleft()[0]]
             self.counts[said] += 1
         self._changed.set()
+
+
+def _encoded(**head: Any) -> bytes:
+    return json.dumps(head, separators=(",", ":")).encode()

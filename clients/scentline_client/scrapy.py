@@ -77,7 +77,7 @@ class Scheduler(Local):  # type: ignore[misc]
         self._ready: deque[Request] = deque()
         self._links: dict[str, dict[str, Any]] | None = None
         self._page = ""
-        self._keeps_depth = settings.getint("DEPTH_LIMIT") > 0
+        self._passing = PASSING if settings.getint("DEPTH_LIMIT") else PASSING | {"depth"}
         crawler.get_spider_middleware(Outcome).scheduler = self
         crawler.signals.connect(self._response_received, signals.response_received)
         crawler.signals.connect(self._idle, signals.spider_idle)
@@ -123,7 +123,7 @@ class Scheduler(Local):  # type: ignore[misc]
             return super().enqueue_request(request)
         found = {"url": request.url, "text": str(request.meta.get("link_text", ""))[:TEXT], "memo": memo}
         if self._links is None or (len(self._links) == LINKS and request.url not in self._links):
-            self.door.discover(**found, seed="is_start_request" in request.meta, parent=self._page)
+            self.door.discover(**found, seed=self._page == "", parent=self._page)
         else:
             self._links.setdefault(request.url, found)
         return not self.door.over
@@ -138,10 +138,8 @@ class Scheduler(Local):  # type: ignore[misc]
 
     def _memo(self, request: Request) -> str | None:
         """Return what makes a request again from its URL, or None for one that stays here."""
-        first = "is_start_request" in request.meta
-        kept = {name: value for name, value in request.meta.items() if name not in PASSING}
-        if not self._keeps_depth:
-            kept.pop("depth", None)
+        first = "is_start_request" in request.meta and not self._page
+        kept = {name: value for name, value in request.meta.items() if name not in self._passing}
         headers = dict(request.headers.to_unicode_dict())
         headers.pop("Referer", None)  # each page's own: every link would need a memo
         calls = {name: getattr(request, name) for name in CALLS}
@@ -166,24 +164,21 @@ class Scheduler(Local):  # type: ignore[misc]
     def _arrived(self, order: Order) -> None:
         """Pass an order to the engine, which it wakes, as a request."""
         try:
-            made = self._made(json.loads(order["memo"] or "{}"))
+            request = self._request(order, json.loads(order["memo"] or "{}"))
         except (AttributeError, TypeError, ValueError):  # the memo of another crawler
-            made = self._made({})
-        made["meta"].update(OURS, **{ORDER: (order["url"], order["order"])})
-        request = Request(order["url"], dont_filter=True, **made)
-        for name, value in order["conditions"].items():
-            request.headers[name] = value
+            request = self._request(order, {})
         self.crawler.engine.crawl(request)
         if request not in self._ready:  # dropped on the way, as by the offsite middleware
             self.end(request, reason="failed")
 
-    def _made(self, memo: dict[str, Any]) -> dict[str, Any]:
-        """Return what a memo says of a request; raises what a memo that is not ours raises."""
+    def _request(self, order: Order, memo: dict[str, Any]) -> Request:
+        """Return the request for an order; raises for what is no memo of `_memo`."""
         callback, errback = (getattr(self.spider, memo[name]) if name in memo else None for name in CALLS)
-        return {
-            "callback": callback, "errback": partial(self._failed, errback), "meta": {**memo.get("meta", {})},
-            "cb_kwargs": {**memo.get("cb_kwargs", {})}, "headers": {**memo.get("headers", {})},
-        }  # fmt: skip
+        return Request(
+            order["url"], callback, errback=partial(self._failed, errback), dont_filter=True,
+            cb_kwargs=memo.get("cb_kwargs"), headers={**memo.get("headers", {}), **order["conditions"]},
+            meta={**memo.get("meta", {}), **OURS, ORDER: (order["url"], order["order"])},
+        )  # fmt: skip
 
     def end(self, request: Request, response: Response | None = None, **answer: Any) -> None:
         """Tell what became of an order, if its request is for one that is held."""
