@@ -67,6 +67,7 @@ class Link:
                     return dict(json.loads(body))
                 problem = f"status {status}, {body[:300].decode(errors='replace').strip()}"
                 if status < 500:
+                    self.close()
                     raise DoorError(f"the door refuses a call, {name}: {problem}")
             except ssl.SSLCertVerificationError as error:
                 raise DoorError(f"the door's certificate: {error.verify_message}") from error
@@ -85,9 +86,14 @@ class Link:
 
     async def _ask(self, name: str, content: bytes) -> tuple[int, bytes]:
         """Return the status and the body of the answer to one request."""
+        token = self._token.read_text(encoding="latin-1").strip()
+        if not (
+            token and token.isascii() and token.isprintable()
+        ):  # some other file, whose content is not to be sent
+            raise ValueError("the token's file has no token")
         head = (
             f"{'POST' if content else 'GET'} {self._url.path.rstrip('/')}/door/1/{name} HTTP/1.1\r\n"
-            f"Host: {self._url.netloc}\r\nAuthorization: Bearer {self._token.read_text().strip()}\r\n"
+            f"Host: {self._url.netloc}\r\nAuthorization: Bearer {token}\r\n"
             f"Content-Type: application/{'x-scentline' if name == 'settle' else 'json'}\r\n"
             f"Content-Length: {len(content)}\r\n\r\n"
         )
@@ -232,7 +238,7 @@ class Door:
                 await asyncio.sleep(GATHER)
             while self._found:
                 content = _encoded(client=self._client, urls=[*islice(self._found, URLS)])
-                found = await self._call("discover", lambda content=content: content)
+                found = await self._call("discover", partial(bytes, content))
                 for said in found["said"]:
                     self._found.popleft()
                     self.counts[said.partition(":")[0]] += 1

@@ -1,0 +1,61 @@
+"""What the clients share, at a door in this process: TLS, the token, answers, and what is given back."""
+
+import asyncio
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trustme
+
+from clients.scentline_client.link import Door, DoorError, Link, Order
+from scentline.agents.door.agent import DoorAgent
+from scentline.agents.door.server import serving_door
+from scentline.models.facts import Early
+from scentline.streams.settings import Settings
+from tests.agents.judging import an_order
+from tests.agents.loopback import awaited
+from tests.agents.shards import a_runtime, journal_of
+from tests.agents.test_fetch_agent import NOW, facts_in
+from tests.patience import PATIENCE
+
+ANSWERED, HELD = "http://a.test/1", "http://b.test/1"
+
+
+@awaited
+async def test_orders_are_answered_or_given_back_by_whom_the_door_knows(tmp_path: Path) -> None:
+    ours = trustme.CA()
+    authority, pair = str(tmp_path / "ca.pem"), str(tmp_path / "pair.pem")
+    ours.cert_pem.write_to_path(authority)
+    ours.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(pair)
+    files = {"certificate": pair, "key": pair, "clients": authority}
+    settings = Settings.model_validate({"data": tmp_path, "door": {"address": "127.0.0.1:0", **files}})
+    acknowledged: list[str] = []
+    arrived: asyncio.Queue[Order] = asyncio.Queue()
+    lost: list[str] = []
+    with a_runtime(settings, NOW) as runtime:
+        agent = DoorAgent(runtime)
+        async with serving_door(settings, agent, dict) as url:
+            token = str(tmp_path / "door/token")
+            with pytest.raises(DoorError, match="away"):
+                await Link(url, token, authority).call("state", patience=0.0)
+            with pytest.raises(DoorError, match="certificate"):
+                await Link(url, token, certificate=pair).call("state")
+            with pytest.raises(DoorError, match="the token's file has no token"):
+                await Link(url, pair, authority, pair).call("state", patience=0.0)
+            (tmp_path / "wrong").write_text("another")
+            with pytest.raises(DoorError, match="refuses a call, state: status 401"):
+                await Link(url, str(tmp_path / "wrong"), authority, pair).call("state")
+            for page in (ANSWERED, HELD):
+                agent.leases.park(an_order(page), partial(acknowledged.append, page), NOW, early=False)
+            door = Door(Link(url, token, authority, pair), 2, arrived.put_nowait, lambda: False, lost.append)
+            door.start()
+            orders = [await asyncio.wait_for(arrived.get(), PATIENCE) for _ in range(2)]
+            assert {order["url"] for order in orders} == {ANSWERED, HELD}
+            for _ in range(2):  # is told once
+                door.settle((ANSWERED, "f2"), ended=time.monotonic(), status=404)
+            await door.close()
+        early = {fact.url: isinstance(fact.result, Early) for fact in facts_in(journal_of(runtime))}
+    assert sorted(acknowledged) == [ANSWERED, HELD]
+    assert early == {ANSWERED: False, HELD: True}
+    assert (door.counts, door.held, lost) == ({"leased": 2, "ok": 2}, {}, [])
