@@ -19,7 +19,7 @@ NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka clock stages size budget fuzz docs screenshots manifests lock clean
+.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka door clock stages size budget fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -128,6 +128,10 @@ bench: develop $(CRAWLERS)/installed.stamp $(NGINX)/unpacked.stamp ## crawl the 
 
 bench-quick: ## the same with 400 pages, once, and nothing killed (two minutes)
 	@$(MAKE) bench BENCH='--quick $(BENCH)'
+
+door: develop $(CRAWLERS)/installed.stamp $(NGINX)/unpacked.stamp ## what Scrapy finds by the frontier's order, beside alone; DOOR='--quick', '--crawler crawlee'
+	@$(BIN)/python -m compileall -q models streams agents
+	$(BIN)/python -m bench.door --python $(CRAWLERS)/bin/python --nginx $(NGINX) $(DOOR)
 
 bench-kafka: develop ## what a page costs one worker with every role on a real broker, beside the embedded log
 	@$(BIN)/python -m bench.on_kafka $(BENCH)

@@ -184,7 +184,8 @@ class Scheduler(Local):  # type: ignore[misc]
         """Tell what became of an order, if its request is for one that is held."""
         if response is not None:
             answer |= {"status": response.status, "headers": _headers(response)}
-            answer["server"] = str(response.ip_address or "")
+            if not request.meta.get("proxy"):  # else the address is the proxy's
+                answer["server"] = str(response.ip_address or "")
             if "location" in answer["headers"]:
                 answer["target"] = urljoin(request.url, answer["headers"]["location"])[:HEADER]
         answer.setdefault("ended", time.monotonic())
