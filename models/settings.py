@@ -172,6 +172,8 @@ class DoorSettings(Section):
     address: Address = ""  #: HOST:PORT of the door, such as 127.0.0.1:7070; empty for none.
     #: HOST:PORT on this machine for URLFrontier's gRPC beside the door, such as 127.0.0.1:7071; empty for none.
     urlfrontier: Address = ""
+    #: Crawls that URLFrontier's clients may begin beside this one, by their names: data/crawls has their data.
+    crawls: CountOrNone = 0
     #: Token of the door; by default one is made and kept in door/token with the data.
     token: SecretStr | None = Field(None, min_length=16)
     certificate: Path | None = None  #: PEM file of the door's certificate, for TLS; needed beyond loopback.

@@ -75,11 +75,13 @@ class Crawls:
 
 
 @asynccontextmanager
-async def serving_crawls(settings: Settings, door: DoorAgent, listing: Listing | None) -> AsyncIterator[None]:
-    """Serve URLFrontier to clients of a door; raises `ConfigurationError` where it can't be."""
+async def serving_crawls(
+    settings: Settings, door: DoorAgent, listing: Listing | None, run: Run | None
+) -> AsyncIterator[None]:
+    """Serve URLFrontier beside a door, and crawls that its clients begin; raises `ConfigurationError`."""
     from scentline.agents.door.urlfrontier import serving_urlfrontier
 
-    crawls = Crawls(Crawl(door, listing), settings.data / CRAWLS)
+    crawls = Crawls(Crawl(door, listing), settings.data / CRAWLS, settings.door.crawls, run)
     async with crawls, serving_urlfrontier(settings, crawls) as address:
         sys.stderr.write(f"URLFrontier: {address}\n")
         yield

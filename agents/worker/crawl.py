@@ -6,10 +6,11 @@ It decides where to start, when the log has been fed, and when the crawl is fini
 import asyncio
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scentline.agents.judge.process import ExaminerProcess
@@ -22,6 +23,7 @@ from scentline.agents.operate.requests import seeding
 from scentline.agents.owners import CarryOut
 from scentline.agents.signals import told_to_end
 from scentline.agents.worker.connect import WAIT_SECONDS, room_for, unabsorbed
+from scentline.agents.worker.directory import keep_settings, make_directory
 from scentline.agents.worker.status import Meter, Report, Status
 from scentline.agents.worker.worker import DOOR, ROLES, Worker
 from scentline.models.records import Decoder, FetchOrder
@@ -32,6 +34,8 @@ from scentline.streams.transport.embedded import JournalBus
 
 if TYPE_CHECKING:
     from scentline.agents.door.agent import DoorAgent
+    from scentline.agents.door.crawl import Crawl
+    from scentline.agents.door.listing import Listing
 
 #: Packs of accesses that may wait for the browse agent before the feeder waits for it.
 BACKLOG = 20
@@ -51,6 +55,7 @@ class Engine(Worker):
         self.stands = "starting"
         self.feeding = False
         self.log_read: float | None = None
+        self.listing: Listing | None = None  #: What the clients of a door may see.
         self._feeder: asyncio.Task[None] | None = None
 
     async def _start(self) -> None:
@@ -76,8 +81,33 @@ class Engine(Worker):
         door.room = partial(room_for, self.bus, self.frontier.inbox, DISCOVERED)
         url = await self._resources.enter_async_context(serving_door(self.settings, door, self._figures))
         sys.stderr.write(f"The door: {url}, with the token in {self.settings.data / TOKEN_FILE}\n")
-        listing = Listing(self.frontier.core, self.frontier.inbox, self.bus, self._carry_out())
-        await self._serve_urlfrontier(door, listing)
+        self.listing = Listing(self.frontier.core, self.frontier.inbox, self.bus, self._carry_out())
+        await self._serve_urlfrontier(door, self.listing, None if self.settings.on_kafka else self._further)
+
+    @asynccontextmanager
+    async def _further(self, directory: Path) -> AsyncIterator["Crawl"]:
+        """Run a further crawl in a directory: as this one, until it is closed."""
+        from scentline.agents.door.crawl import Crawl
+        from scentline.agents.door.crawls import CRAWLS
+
+        door = self.settings.door.model_copy(update={"address": "127.0.0.1:0", "urlfrontier": ""})
+        metrics = self.settings.metrics.model_copy(update={"port": 0})
+        broker = f"{self.settings.broker}/{CRAWLS}/{directory.name}"
+        changed = {"data": directory, "broker": broker, "door": door, "metrics": metrics}
+        make_directory(directory)
+        keep_settings(settings := self.settings.model_copy(update=changed))
+        async with Engine(settings, self._observer) as engine:
+            await _ready(engine)
+            engine.stands = "running"
+            failing = asyncio.create_task(self._fail_with(engine))
+            assert engine.door is not None
+            yield Crawl(engine.door, engine.listing)
+            failing.cancel()
+
+    async def _fail_with(self, other: "Engine") -> None:
+        await other.stopped.wait()
+        if other.failure is not None:
+            self.fail(other.failure)
 
     def _figures(self) -> dict[str, Any]:
         """Return what a door's clients hear of the harvest."""

@@ -49,6 +49,7 @@ from scentline.streams.transport.embedded import watch
 
 if TYPE_CHECKING:
     from scentline.agents.door.agent import DoorAgent
+    from scentline.agents.door.crawls import Run
     from scentline.agents.door.listing import Listing
 
 #: The roles, in the order in which messages flow, and those with an inbox and a table.
@@ -171,12 +172,14 @@ class Worker:
         log.info("the door is open", url=url)
         await self._serve_urlfrontier(door)
 
-    async def _serve_urlfrontier(self, door: "DoorAgent", listing: "Listing | None" = None) -> None:
-        """Serve URLFrontier beside a door, if the settings say so."""
+    async def _serve_urlfrontier(
+        self, door: "DoorAgent", listing: "Listing | None" = None, run: "Run | None" = None
+    ) -> None:
+        """Serve URLFrontier beside a door, if the settings say so; ``run`` runs further crawls."""
         if self.settings.door.urlfrontier:
             from scentline.agents.door.crawls import serving_crawls
 
-            await self._resources.enter_async_context(serving_crawls(self.settings, door, listing))
+            await self._resources.enter_async_context(serving_crawls(self.settings, door, listing, run))
 
     def _carry_out(self) -> CarryOut | None:
         """Return what carries out people's requests here: on Kafka they come by the log."""
