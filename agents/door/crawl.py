@@ -21,6 +21,8 @@ from scentline.models.facts import Found
 from scentline.models.settings import LONGEST_LEASE
 from scentline.models.url import canonical, host
 
+#: The name of all clients, which say none.
+CLIENT: Final = "urlfrontier"
 #: Seconds of a lease where the client leaves it open, and items of a list: as in URLFrontier.
 LEASE_SECONDS, LISTED = 30, 100
 #: Seconds that a call waits for its first URL, and for others, as long as more come.
@@ -58,7 +60,7 @@ class Crawl:
             raise ElsewhereError("the frontier is in another process; scentline stats, queue and hosts ask it")
         return self._listing
 
-    async def lease(self, call: Any, client: str) -> list[Parked]:
+    async def lease(self, call: Any) -> list[Parked]:
         """Lease what GetURLs asks for, as long as more comes; return it by the dates that clients gave."""
         most, queues = min(call.max_urls_per_queue or MOST_PARTS, MOST_PARTS), call.max_queues or MOST_PARTS
         seconds = float(min(max(call.delay_requestable or LEASE_SECONDS, 1), LONGEST_LEASE))
@@ -66,7 +68,7 @@ class Crawl:
             await self._listing.caught_up()
 
         async def lease(want: int, wait: float, name: str | None) -> list[Parked]:
-            return await self.door.lease(Lease(client, token_hex(8), want, wait, seconds, [], name))
+            return await self.door.lease(Lease(CLIENT, token_hex(8), want, wait, seconds, [], name))
 
         taken = more = await lease(1, WAIT_SECONDS, call.key or None)
         while more:
@@ -80,33 +82,33 @@ class Crawl:
             taken = taken + more
         return sorted(taken, key=lambda each: self._dates.get(each.order.url, 0))
 
-    async def put(self, given: Sequence[Given], client: str) -> list[int]:
+    async def put(self, given: Sequence[Given]) -> list[int]:
         """Take URLs, links before the pages that have them; return the status of each."""
         statuses = [SKIPPED] * len(given)
         for start in range(0, len(given), TOGETHER):
             part = dict(enumerate(given[start : start + TOGETHER], start))
             found = {place: info for place, (info, date) in part.items() if date is None}
             known = {place: (info, date) for place, (info, date) in part.items() if date is not None}
-            for place, status in {
-                **await self._discover(found, client),
-                **await self._settle(known, client),
-            }.items():
+            taken = (await self._discover(found) if found else {}) | (
+                await self._settle(known) if known else {}
+            )
+            for place, status in taken.items():
                 statuses[place] = status
         return statuses
 
-    async def _discover(self, given: dict[int, Any], client: str) -> dict[int, int]:
+    async def _discover(self, given: dict[int, Any]) -> dict[int, int]:
         """Take discovered URLs: links of their pages, where these are held still."""
         wanted: dict[int, Wanted] = {}
         for place, info in given.items():
             with suppress(TooLongError):
                 wanted[place] = wanted_from(info.url, _metadata(info))
         try:
-            said = await self.door.discover(Discover(client, list(wanted.values())))
+            said = await self.door.discover(Discover(CLIENT, list(wanted.values())))
         except BusyError:
             return dict.fromkeys(given, FAIL)
         return {place: OK if word == "taken" else SKIPPED for place, word in zip(wanted, said, strict=True)}
 
-    async def _settle(self, given: dict[int, tuple[Any, int]], client: str) -> dict[int, int]:
+    async def _settle(self, given: dict[int, tuple[Any, int]]) -> dict[int, int]:
         """Take known URLs: the answers to orders, and of others when to order them, if ever."""
         statuses, answers, facts = {}, [], []
         for place, (info, date) in given.items():
@@ -119,7 +121,7 @@ class Crawl:
                     facts.append(Found(url, memo=memo_from(_metadata(info)), due=float(due)))
                     self._dates[url] = due
                 statuses[place] = OK if url is not None else SKIPPED
-        await self.door.settle(Settle(client, answers), [b""] * len(answers))
+        await self.door.settle(Settle(CLIENT, answers), [b""] * len(answers))
         await self.door.tell(facts)
         return statuses
 

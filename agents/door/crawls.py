@@ -3,20 +3,15 @@
 import asyncio
 import re
 import shutil
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from scentline.agents.door.agent import DoorAgent
 from scentline.agents.door.crawl import Crawl
-from scentline.agents.door.listing import Listing
-from scentline.streams.settings import Settings
 
 #: The name of the crawl of this process, also of a call that names none.
 DEFAULT: Final = "DEFAULT"
-CRAWLS: Final = "crawls"  #: The directory of further ones, in the data.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Runs the crawl of a directory, which may be new.
 Run: TypeAlias = Callable[[Path], AbstractAsyncContextManager[Crawl]]
@@ -72,16 +67,3 @@ class Crawls:
                 await self._running.pop(name)[1].aclose()
             if self._most and _NAME.fullmatch(name):
                 await asyncio.to_thread(shutil.rmtree, self._directory / name, ignore_errors=True)
-
-
-@asynccontextmanager
-async def serving_crawls(
-    settings: Settings, door: DoorAgent, listing: Listing | None, run: Run | None
-) -> AsyncIterator[None]:
-    """Serve URLFrontier beside a door, and crawls that its clients begin; raises `ConfigurationError`."""
-    from scentline.agents.door.urlfrontier import serving_urlfrontier
-
-    crawls = Crawls(Crawl(door, listing), settings.data / CRAWLS, settings.door.crawls, run)
-    async with crawls, serving_urlfrontier(settings, crawls) as address:
-        sys.stderr.write(f"URLFrontier: {address}\n")
-        yield

@@ -43,15 +43,13 @@ class Listing:
         self._carry_out = carry_out
 
     async def caught_up(self) -> None:
-        """Wait until the frontier has absorbed what the log has now, for a few seconds at most."""
+        """Wait until the frontier's rows have what the log has now, for a few seconds at most."""
         ends, shards = await self._bus.ends(self._inbox.topic.name), self._inbox.shards
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOST_SECONDS):
-                while any(
-                    n not in shards or shards[n].mark.offset + 1 < end or shards[n].pending
-                    for n, end in ends.items()
-                ):
+                while any(n not in shards or shards[n].mark.offset + 1 < end for n, end in ends.items()):
                     await asyncio.sleep(_LOOK_SECONDS)
+        await self._inbox.flush()
 
     async def rows(self, name: str = "") -> AsyncIterator[tuple[Rows, PageRow]]:
         """Yield the rows of URLs that are not excluded, of the host ``name`` if given, each with its shard."""
@@ -70,9 +68,8 @@ class Listing:
     async def find(self, url: str) -> tuple[Rows, PageRow] | None:
         """Return the row of a URL that is known and not excluded, with its shard."""
         await self.caught_up()
-        return (
-            None if self._core.candidates.scope.exclusions.has(url) else self._core.candidates.shards.find(url)
-        )
+        candidates = self._core.candidates
+        return None if candidates.scope.exclusions.has(url) else candidates.shards.find(url)
 
     async def hosts(self, *, closed: bool, most: int) -> list[str]:
         """Return hosts with URLs still to be fetched, or with any, ``most`` of them at most."""
@@ -92,10 +89,18 @@ class Listing:
 
     async def exclude(self, name: str) -> int:
         """Exclude a host; return how many URLs of it are known."""
-        found = sum([1 async for _ in self.rows(name)])
+        found = await counted(self.rows(name))
         for prefix in prefixes_of(name) if found else ():
             await self.steer(Exclusion(prefix=prefix))
         return found
+
+
+async def counted(rows: AsyncIterator[object]) -> int:
+    """Return how many rows there are."""
+    number = 0
+    async for _ in rows:
+        number += 1
+    return number
 
 
 def due_of(shard: Rows, row: PageRow) -> int:

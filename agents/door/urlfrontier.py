@@ -1,25 +1,21 @@
 """URLFrontier's service over a door: for StormCrawler, and whatever else speaks its gRPC.
 
-What differs from URLFrontier's own service is in docs/doors.md. Its clients have no token: the service is for a
-loopback address only.
+What differs from URLFrontier's own service is in docs/doors.md.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
 from typing import Any
 
-from scentline.agents.door.crawl import LISTED, ElsewhereError, gathered
+from scentline.agents.door.crawl import LISTED, ElsewhereError, Given, gathered
 from scentline.agents.door.crawls import DEFAULT, Crawls
-from scentline.agents.door.listing import due_of
+from scentline.agents.door.listing import counted, due_of
 from scentline.agents.door.metadata import metadata_of
-from scentline.agents.door.proto import BOTH, CALLS, SERVICE, SKIPPED, STREAMS, message
-from scentline.agents.door.server import host_and_port, is_loopback
+from scentline.agents.door.proto import SKIPPED, message
 from scentline.models.errors import ScentlineError
 from scentline.models.frontier.keys import Rows, memo_of
 from scentline.models.frontier.rows import OPEN, PageRow
 from scentline.models.published import Limit, Pausing, Slowing, Steering
 from scentline.models.url import canonical, host
-from scentline.streams.settings import ConfigurationError, Settings
 
 #: Hosts that DeleteCrawl excludes at most.
 MOST_DELETED = 100
@@ -40,53 +36,44 @@ class URLFrontier:
 
     # URLs
 
-    async def GetURLs(self, call: Any, client: str) -> AsyncIterator[Any]:
-        names = [call.crawlID or DEFAULT] if not call.HasField("anyCrawlID") else self._crawls.names()
-        for name in names:
+    async def GetURLs(self, call: Any) -> AsyncIterator[Any]:
+        for name in [call.crawlID] if call.crawlID else list(self._crawls.names()):
             crawl = await self._crawls.find(name)
-            for parked in () if crawl is None else await crawl.lease(call, client):
+            for parked in () if crawl is None else await crawl.lease(call):
                 yield _info(parked.order.url, parked.order.memo, name)
 
-    async def PutURLs(self, items: AsyncIterator[Any], client: str) -> AsyncIterator[Any]:
+    async def PutURLs(self, items: AsyncIterator[Any]) -> AsyncIterator[Any]:
         async for batch in gathered(items):
-            known = [item.HasField("known") for item in batch]
-            infos = [
-                item.known.info if old else item.discovered.info for item, old in zip(batch, known, strict=True)
-            ]
-            dates = [
-                item.known.refetchable_from_date if old else None
-                for item, old in zip(batch, known, strict=True)
-            ]
-            for item, info, status in zip(batch, infos, await self._put(infos, dates, client), strict=True):
-                yield message("AckMessage")(ID=item.ID or info.url, status=status)
+            given = [_given(item) for item in batch]
+            for item, status in zip(batch, await self._put(given), strict=True):
+                yield message("AckMessage")(ID=item.ID or _given(item)[0].url, status=status)
 
-    async def PutDiscovered(self, batches: AsyncIterator[Any], client: str) -> AsyncIterator[Any]:
+    async def PutDiscovered(self, batches: AsyncIterator[Any]) -> AsyncIterator[Any]:
         async for batch in batches:
-            statuses = await self._put(batch.items, [None] * len(batch.items), client)
+            statuses = await self._put([(info, None) for info in batch.items])
             yield message("BatchAck")(ID=batch.ID, statuses=statuses)
 
-    async def _put(self, infos: Sequence[Any], dates: Sequence[int | None], client: str) -> list[int]:
-        """Take URLs, the known ones with a date; return the status of each."""
-        statuses = [SKIPPED] * len(infos)
-        for name in dict.fromkeys(info.crawlID for info in infos):
+    async def _put(self, given: Sequence[Given]) -> list[int]:
+        """Take URLs; return the status of each."""
+        statuses = [SKIPPED] * len(given)
+        for name in dict.fromkeys(info.crawlID for info, _ in given):
+            places = [place for place, (info, _) in enumerate(given) if info.crawlID == name]
             crawl = await self._crawls.find(name, begin=True)
-            if crawl is not None:
-                places = [place for place, info in enumerate(infos) if info.crawlID == name]
-                put = await crawl.put([(infos[each], dates[each]) for each in places], client)
-                for place, status in zip(places, put, strict=True):
-                    statuses[place] = status
+            put = () if crawl is None else await crawl.put([given[place] for place in places])
+            for place, status in zip(places, put, strict=crawl is not None):
+                statuses[place] = status
         return statuses
 
     # what is known
 
-    async def GetURLStatus(self, call: Any, client: str) -> Any:
+    async def GetURLStatus(self, call: Any) -> Any:
         crawl, url = await self._crawls.find(call.crawlID), canonical(call.url)
         found = None if crawl is None or url is None else await crawl.seen.find(url)
         if found is None:
             raise UnknownError("no such URL")
         return _item(*found, call.crawlID)
 
-    async def ListURLs(self, call: Any, client: str) -> AsyncIterator[Any]:
+    async def ListURLs(self, call: Any) -> AsyncIterator[Any]:
         place, end = 0, call.start + (call.size or LISTED)
         async for shard, row in self._rows(call):
             if place >= end:
@@ -95,10 +82,10 @@ class URLFrontier:
                 yield _item(shard, row, call.crawlID)
             place += 1
 
-    async def CountURLs(self, call: Any, client: str) -> Any:
-        return message("Long")(value=sum([1 async for _ in self._rows(call)]))
+    async def CountURLs(self, call: Any) -> Any:
+        return message("Long")(value=await counted(self._rows(call)))
 
-    async def GetStats(self, call: Any, client: str) -> Any:
+    async def GetStats(self, call: Any) -> Any:
         crawl = await self._crawls.find(call.crawlID)
         size, hosts, done = 0, set(), 0
         async for _, row in self._rows(call):
@@ -109,20 +96,22 @@ class URLFrontier:
             counts={"completed": done}, numberOfQueues=len(hosts), crawlID=call.crawlID or DEFAULT,
         )  # fmt: skip
 
-    async def ListQueues(self, call: Any, client: str) -> Any:
+    async def ListQueues(self, call: Any) -> Any:
         crawl, end = await self._crawls.find(call.crawlID), call.start + (call.size or LISTED)
         hosts = [] if crawl is None else await crawl.seen.hosts(closed=call.include_inactive, most=end)
         found = hosts[call.start :]
         return message("QueueList")(values=found, start=call.start, size=len(found), crawlID=call.crawlID)
 
-    async def ListCrawls(self, call: Any, client: str) -> Any:
-        crawls = [(name, await self._crawls.find(name)) for name in self._crawls.names()]
-        return message("StringList")(
-            values=[name for name, crawl in crawls if crawl and await crawl.seen.hosts(closed=True, most=1)]
-        )
+    async def ListCrawls(self, call: Any) -> Any:
+        names = [name for name in list(self._crawls.names()) if await self._begun(name)]
+        return message("StringList")(values=names)
 
-    async def ListNodes(self, call: Any, client: str) -> Any:
+    async def ListNodes(self, call: Any) -> Any:
         return message("StringList")(values=["localhost"])
+
+    async def _begun(self, name: str) -> bool:
+        crawl = await self._crawls.find(name)
+        return crawl is not None and bool(await crawl.seen.hosts(closed=True, most=1))
 
     async def _rows(self, call: Any) -> AsyncIterator[tuple[Rows, PageRow]]:
         """Yield the rows of URLs that a call is about."""
@@ -136,38 +125,38 @@ class URLFrontier:
 
     # steering
 
-    async def SetActive(self, call: Any, client: str) -> Any:
+    async def SetActive(self, call: Any) -> Any:
         for name in list(self._crawls.names()):
             await self._steer(name, Pausing(on=not call.state))
         return message("Empty")()
 
-    async def GetActive(self, call: Any, client: str) -> Any:
+    async def GetActive(self, call: Any) -> Any:
         return message("Boolean")(state=self._crawls.own.door.state() != "paused")
 
-    async def SetDelay(self, call: Any, client: str) -> Any:
+    async def SetDelay(self, call: Any) -> Any:
         if call.key and 0 < call.delay_requestable <= self._delay:
             return message("Empty")()  # every host has that
         return await self._steer(call.crawlID, Slowing(name=call.key, seconds=float(call.delay_requestable)))
 
-    async def BlockQueueUntil(self, call: Any, client: str) -> Any:
+    async def BlockQueueUntil(self, call: Any) -> Any:
         crawl = await self._crawls.find(call.crawlID)
         if crawl is not None:
             crawl.door.leases.block(call.key, float(call.time))
         return message("Empty")()
 
-    async def SetCrawlLimit(self, call: Any, client: str) -> Any:
+    async def SetCrawlLimit(self, call: Any) -> Any:
         if call.key:
             raise ElsewhereError("the limit of a host is the setting frontier.host_budget")
         return await self._steer(call.crawlID, Limit(name="pages", most=call.limit))
 
-    async def SetLogLevel(self, call: Any, client: str) -> Any:
+    async def SetLogLevel(self, call: Any) -> Any:
         return message("Empty")()  # the setting log.level is its operator's
 
-    async def DeleteQueue(self, call: Any, client: str) -> Any:
+    async def DeleteQueue(self, call: Any) -> Any:
         crawl = await self._crawls.find(call.crawlID)
         return message("Long")(value=0 if crawl is None or not call.key else await crawl.seen.exclude(call.key))
 
-    async def DeleteCrawl(self, call: Any, client: str) -> Any:
+    async def DeleteCrawl(self, call: Any) -> Any:
         crawl, found = await self._crawls.find(call.value), 0
         if crawl is self._crawls.own:
             hosts = await crawl.seen.hosts(closed=True, most=MOST_DELETED + 1)
@@ -177,11 +166,11 @@ class URLFrontier:
                 )
             found = sum([await crawl.seen.exclude(name) for name in hosts])
         elif crawl is not None:
-            found = sum([1 async for _ in crawl.seen.rows()])
+            found = await counted(crawl.seen.rows())
             await self._crawls.delete(call.value)
         return message("Long")(value=found)
 
-    async def PurgeURLs(self, call: Any, client: str) -> Any:
+    async def PurgeURLs(self, call: Any) -> Any:
         raise ElsewhereError("URLs are kept, as each is fetched once")
 
     async def _steer(self, name: str, asked: Steering) -> Any:
@@ -189,6 +178,11 @@ class URLFrontier:
         if crawl is not None:
             await crawl.seen.steer(asked)
         return message("Empty")()
+
+
+def _given(item: Any) -> Given:
+    known = item.known if item.HasField("known") else None
+    return (item.discovered.info, None) if known is None else (known.info, known.refetchable_from_date)
 
 
 def _info(url: str, memo: str, crawl: str) -> Any:
@@ -203,57 +197,3 @@ def _item(shard: Rows, row: PageRow, crawl: str) -> Any:
     return message("URLItem")(
         known=message("KnownURLItem")(info=info, refetchable_from_date=due_of(shard, row))
     )
-
-
-# serving
-
-
-def _handler(name: str, call: Callable[..., Any]) -> Any:
-    """Return what serves a call: errors are statuses, and a client is known by its address without the port."""
-    import grpc
-
-    async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
-        try:
-            async for each in call(request, f"urlfrontier {context.peer().rpartition(':')[0]}"[:200]):
-                yield each
-        except ScentlineError as error:
-            await context.abort(grpc.StatusCode[getattr(error, "code", "FAILED_PRECONDITION")], str(error))
-
-    async def one(request: Any, context: Any) -> Any:
-        try:
-            return await call(request, "")
-        except ScentlineError as error:
-            await context.abort(grpc.StatusCode[getattr(error, "code", "FAILED_PRECONDITION")], str(error))
-
-    kind = "stream_stream" if name in BOTH else "unary_stream" if name in STREAMS else "unary_unary"
-    read, write = (message(each) for each in CALLS[name])
-    handler = getattr(grpc, f"{kind}_rpc_method_handler")
-    return handler(one if kind == "unary_unary" else stream, read.FromString, write.SerializeToString)
-
-
-@asynccontextmanager
-async def serving_urlfrontier(settings: Settings, crawls: Crawls) -> AsyncIterator[str]:
-    """Serve URLFrontier where ``door.urlfrontier`` says; yield its address. Raises `ConfigurationError`."""
-    address = settings.door.urlfrontier
-    name, _ = host_and_port(address)
-    if not is_loopback(name):
-        raise ConfigurationError(f"door.urlfrontier {address}: it has no token; expected a loopback address")
-    service = URLFrontier(crawls, settings.fetch.delay_seconds)
-    try:
-        import grpc
-
-        handlers = {call: _handler(call, getattr(service, call)) for call in CALLS}
-    except ModuleNotFoundError as error:
-        missing = "expected what pip install 'scentline[urlfrontier]' installs"
-        raise ConfigurationError(f"door.urlfrontier: there is no {error.name}; {missing}") from error
-    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, handlers)])
-    try:
-        port = server.add_insecure_port(address)
-    except RuntimeError as error:
-        raise ConfigurationError(f"opening door.urlfrontier {address}: expected a free port") from error
-    await server.start()
-    try:
-        yield f"{name}:{port}"
-    finally:
-        await server.stop(0)

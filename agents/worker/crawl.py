@@ -88,7 +88,7 @@ class Engine(Worker):
     async def _further(self, directory: Path) -> AsyncIterator["Crawl"]:
         """Run a further crawl in a directory: as this one, until it is closed."""
         from scentline.agents.door.crawl import Crawl
-        from scentline.agents.door.crawls import CRAWLS
+        from scentline.agents.door.serving import CRAWLS
 
         door = self.settings.door.model_copy(update={"address": "127.0.0.1:0", "urlfrontier": ""})
         metrics = self.settings.metrics.model_copy(update={"port": 0})
@@ -101,8 +101,10 @@ class Engine(Worker):
             engine.stands = "running"
             failing = asyncio.create_task(self._fail_with(engine))
             assert engine.door is not None
-            yield Crawl(engine.door, engine.listing)
-            failing.cancel()
+            try:
+                yield Crawl(engine.door, engine.listing)
+            finally:
+                failing.cancel()
 
     async def _fail_with(self, other: "Engine") -> None:
         await other.stopped.wait()

@@ -177,9 +177,11 @@ class Worker:
     ) -> None:
         """Serve URLFrontier beside a door, if the settings say so; ``run`` runs further crawls."""
         if self.settings.door.urlfrontier:
-            from scentline.agents.door.crawls import serving_crawls
+            from scentline.agents.door.crawl import Crawl
+            from scentline.agents.door.serving import serving_urlfrontier
 
-            await self._resources.enter_async_context(serving_crawls(self.settings, door, listing, run))
+            served = serving_urlfrontier(self.settings, Crawl(door, listing), run)
+            await self._resources.enter_async_context(served)
 
     def _carry_out(self) -> CarryOut | None:
         """Return what carries out people's requests here: on Kafka they come by the log."""
