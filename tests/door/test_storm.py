@@ -85,7 +85,6 @@ def test_a_crawl_by_a_topology(tmp_path: Path) -> None:
     with crawling(tmp_path, "--budget", str(PAGES)) as (crawl, address), Client(address) as client:
         topology = Topology(client, web)
         topology.crawl(web.seeds(2))
-        assert topology.spout() == []
         printed, _ = crawl.communicate(timeout=PATIENCE)
     assert last_line(printed)["fetched"] == PAGES
     exact(tmp_path, "--data", "data", judged=PAGES)
