@@ -249,6 +249,10 @@ class HostStanding(msgspec.Struct, frozen=True):
     candidates: Natural = 0
 
 
+#: Seconds after which the last report of a worker is stale.
+SILENT_SECONDS = 150.0
+
+
 class Standing(msgspec.Struct, kw_only=True):
     """The state of a frontier worker; the newest with a key wins."""
 
@@ -310,6 +314,21 @@ class Standing(msgspec.Struct, kw_only=True):
         if self.requests_budget:
             return f"the budget of {self.requests_budget:,} requests is spent"
         return "the budget is spent" if self.budget else "the time is over"
+
+
+DOOR_KEY: Final = b"door "  #: How the keys of the states of doors begin; their worker follows.
+
+
+class DoorStanding(msgspec.Struct, kw_only=True):
+    """The state of a door; the newest with a key wins."""
+
+    version: int = VERSION
+    worker: str  #: Its name: the lowest of its partitions.
+    time: Time
+    clients: Natural  #: Clients that called lately.
+    leased: Natural  #: Orders that they hold.
+    parked: Natural  #: All orders at the door, those among them.
+    heard: Time  #: When a client last settled or discovered something.
 
 
 class Pausing(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="paused"):

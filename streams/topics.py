@@ -43,10 +43,12 @@ PROXY_LOG = Topic("proxy-log", "any", "one raw log line (bytes)", ("log shippers
 ACCESSES = Topic("accesses", "user", "Pack[Access]", ("observe", "feed", "crawl"), ("browse", "audit"))
 SIGHTINGS = Topic(
     facts.SIGHTINGS, "host of the URL", "Pack[Sighting]",
-    writers=("browse", "judge", "fetch", "frontier", "crawl", "control"), readers=("frontier",),
+    writers=("browse", "judge", "fetch", "door", "frontier", "crawl", "control"), readers=("frontier",),
 )  # fmt: skip
-FETCHES = Topic(records.FETCHES, "host of the URL", "FetchOrder", ("frontier",), ("fetch",), DAY, size=GIB)
-PAGES = Topic("pages", "host of the URL", "FetchedPage", ("fetch",), ("judge",), DAY, size=16 * GIB)
+FETCHES = Topic(
+    records.FETCHES, "host of the URL", "FetchOrder", ("frontier",), ("fetch", "door"), DAY, size=GIB
+)
+PAGES = Topic("pages", "host of the URL", "FetchedPage", ("fetch", "door"), ("judge",), DAY, size=16 * GIB)
 OUTCOMES = Topic(
     published.OUTCOMES, "URL", "Outcome (JSON)",
     writers=("judge", "frontier"), readers=("harvest", "matches", "audit", "people"),
@@ -73,8 +75,10 @@ CONTROL = Topic(
     retention=None, shards=False,
 )  # fmt: skip
 STANDING = Topic(
-    "standing", "what and whose", "HarvestPart, FreshnessPart, LogPosition, or Standing (JSON)",
-    writers=("harvest", "frontier", "feed", "crawl"), readers=(f"harvest {BY_ALL}", "feed", "crawl", "window"),
+    "standing", "what and whose",
+    record="HarvestPart, FreshnessPart, LogPosition, or Standing or DoorStanding (JSON)",
+    writers=("harvest", "frontier", "door", "feed", "crawl"),
+    readers=(f"harvest {BY_ALL}", f"door {BY_ALL}", "feed", "crawl", "window"),
     retention=None, shards=False,
 )  # fmt: skip
 DEAD_LETTERS = Topic(

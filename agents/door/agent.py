@@ -7,27 +7,33 @@ answer is in the log: killed, the door gives the orders in flight again, first t
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
-from scentline.agents.door.leases import GRACE_SECONDS, MOST_LINKS, Leases, Parked, name_of
+from scentline.agents.door.leases import GRACE_SECONDS, MOST_LINKS, Leases, Parked, Taken, name_of
 from scentline.agents.door.telling import Answer, Discover, Lease, Robots, Settle, Wanted, ended_of
 from scentline.agents.fetch.orders import Fact, Orders, Told
 from scentline.agents.fetch.result import Ended, validators
 from scentline.agents.fetch.robots import Robots as KnownRobots
+from scentline.agents.fetch.servers import Recent
 from scentline.models.errors import ScentlineError
 from scentline.models.facts import Early, Found
+from scentline.models.published import DoorStanding
 from scentline.models.records import FetchOrder, HostAnswer, RecordError, RobotsTxt
 from scentline.models.url import canonical, host
+from scentline.streams.attempts import Place
 from scentline.streams.inbox import Message
-from scentline.streams.metrics import Reading, catalogue
+from scentline.streams.metrics import Outcomes, Reading, catalogue
 from scentline.streams.runtime import Runtime
-from scentline.streams.topics import FETCHES
+from scentline.streams.topics import FETCHES, STANDING
 
 #: Seconds between two looks for orders to give back.
 LOOK_SECONDS = 1.0
+#: Seconds between two looks for what to publish, and after which the same is published again.
+TELL_SECONDS, AGAIN_SECONDS = 2.0, 60.0
 #: Seconds between two looks of a call that waits for a host's delay, at least.
 SHORTEST = 0.01
 #: Seconds after its last call in which a client counts as there.
@@ -36,6 +42,8 @@ CLIENT_SECONDS = 60.0
 ROOM_SECONDS = 10.0
 #: Seconds for which a crawl that is over waits for clients that have not heard of it.
 FAREWELL_SECONDS = 15.0
+#: Ended orders that are recognised when they come again.
+MOST_DONE = 20_000
 #: The states of a crawl that is over.
 OVER = frozenset({"spent", "done", "ended"})
 
@@ -60,10 +68,15 @@ class DoorAgent:
         self._runtime = runtime
         self._clock = runtime.clock
         self._orders = Orders(runtime)
+        metrics = runtime.metrics
+        self._answers = Outcomes(metrics, catalogue.DOOR_ANSWERS, get_args(Taken))
+        self._discovered = metrics.counter(catalogue.DOOR_DISCOVERED)
+        self._returned = metrics.counter(catalogue.DOOR_RETURNED)
         self._robots = KnownRobots(_no_request, runtime.settings.fetch, runtime.clock)
         self._robots.publish = self._publish_robots
         self.leases = Leases(self._stands, self._crawl_delay)
         self._earlier: dict[int, int] = {}
+        self._done: Recent[Place, None] = Recent(MOST_DONE)
         self._news = asyncio.Condition()
         self._settling = asyncio.Lock()
         self._begun = runtime.clock()
@@ -93,14 +106,20 @@ class DoorAgent:
         return sum(now - at <= CLIENT_SECONDS for at in self.leases.clients.values())
 
     async def _assigned(self, *_: Any, **__: Any) -> None:
+        """Leave to other doors what is theirs now; their orders come to them again."""
         self._earlier = dict(await self._runtime.bus.ends(FETCHES.name))
+        held, parked = self._held(), self.leases.parked
+        for url in [url for url in parked if self._runtime.partition(FETCHES, host(url)) not in held]:
+            del parked[url]
 
     async def _run(self, stream: Any) -> None:
         async for event in stream.noack().events():
             given = self._orders.given(event)
             order, place = given.order, given.place
             early = place.offset < self._earlier.get(place.partition, 0)
-            if isinstance(order, RecordError):
+            if place in self._done:
+                event.ack()  # a rebalance brings again what follows an order that has not ended
+            elif isinstance(order, RecordError):
                 await self._end(self._orders.unreadable(given, order), [event.ack])
             elif self._orders.expired(order):
                 event.ack()
@@ -109,8 +128,12 @@ class DoorAgent:
                 again = Ended(Early(0.0), HostAnswer(robots=True))
                 await self._end(self._orders.messages(order, again), [event.ack])
             else:
-                self.leases.park(order, event.ack, self._clock(), early=early)
+                self.leases.park(order, partial(self._ended, event, place), self._clock(), early=early)
                 await self.wake()
+
+    def _ended(self, event: Any, place: Place) -> None:
+        self._done[place] = None
+        event.ack()
 
     async def _knows_robots(self, order: FetchOrder) -> bool:
         """Return whether this door knows the robots.txt that the frontier has of an order's site."""
@@ -136,6 +159,7 @@ class DoorAgent:
                     for parked in back
                     for message in self._orders.messages(parked.order, Ended(Early(0.0)))
                 ]
+                self._returned.inc(len(back))
                 await self._end(messages, [parked.acknowledge for parked in back])
 
     async def _end(self, messages: Sequence[Message], acknowledge: Sequence[Callable[[], object]]) -> None:
@@ -148,6 +172,31 @@ class DoorAgent:
         for done in acknowledge:
             done()
             self._orders.taken.inc()
+
+    async def publish(self) -> None:
+        """Publish how it stands once that changed, and now and then; never returns."""
+        told, due = None, 0.0
+        while True:
+            now, standing = self._clock(), self._standing()
+            if standing is not None and (now >= due or standing != told):
+                told, due = standing, now + AGAIN_SECONDS
+                value = msgspec.json.encode(msgspec.structs.replace(standing, time=now))
+                await self._runtime.bus.send_all(
+                    [(STANDING.name, 0, b"door %s" % standing.worker.encode(), value)]
+                )
+            await asyncio.sleep(TELL_SECONDS)
+
+    def _standing(self) -> DoorStanding | None:
+        """Return how it stands, at no time; None without a partition."""
+        held = self._held()
+        return DoorStanding(
+            worker=str(min(held)), time=0.0, clients=self.clients, leased=self.leases.leased,
+            parked=len(self.leases.parked), heard=self.heard,
+        ) if held else None  # fmt: skip
+
+    def _held(self) -> set[int]:
+        name = self._runtime.settings.named(FETCHES.name)
+        return {place.partition for place in self._runtime.app.consumer.assignment() if place.topic == name}
 
     async def wake(self) -> None:
         """Have the calls that wait look again."""
@@ -210,6 +259,7 @@ class DoorAgent:
                     said.append("ok")
                 else:
                     said.append(taken)
+                self._answers.count(said[-1])
             await self._end(messages, [parked.acknowledge for parked in done])
         return said
 
@@ -246,6 +296,7 @@ class DoorAgent:
                 facts.append(_found(url, given))
             if url and parked is not None and len(parked.links) < MOST_LINKS:
                 parked.links.append((url, given.text))
+        self._discovered.inc(len(facts))
         await self._end(self._by_host(facts), ())
         return said
 

@@ -33,6 +33,8 @@ FrontierShard: TypeAlias = Shard[FrontierRow]
 
 #: Seconds between two published standings.
 PUBLISH_SECONDS = 60.0
+#: Seconds between two looks for whether ordering stopped or resumed meanwhile.
+LOOK_SECONDS = 1.0
 #: Seconds of CPU time after which no further predicate's best candidates are published at the end.
 LAST_SECONDS = 1.0
 #: Seconds between two publications of counts: by so much the verdicts of other workers are delayed.
@@ -147,11 +149,18 @@ class FrontierAgent(Handler[FrontierRow]):
     # publishing
 
     async def publish(self) -> None:
-        """Publish the standing at the start, and now and then; never returns."""
+        """Publish the standing at the start, at intervals, and when it stops or goes on; never returns."""
         await self._held.wait()
         while True:
+            stopped = self._stopped()
             await self._publish("")
-            await asyncio.sleep(PUBLISH_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PUBLISH_SECONDS):
+                    while self._stopped() == stopped:
+                        await asyncio.sleep(LOOK_SECONDS)
+
+    def _stopped(self) -> bool:
+        return self.core.state in ("paused", "spent")
 
     async def _publish(self, predicate: str, *, final: bool = False) -> None:
         for standing in self.core.standing.steps(self.runtime.clock(), predicate, final=final):

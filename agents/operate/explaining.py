@@ -29,7 +29,7 @@ from scentline.models.policy.inputs import PLAIN
 from scentline.models.policy.priorities import LinkPromises, Priorities, Scorer, scorer
 from scentline.models.policy.speaking import Features
 from scentline.models.predicate import parse
-from scentline.models.published import Exclusion, Standing
+from scentline.models.published import SILENT_SECONDS, Exclusion, Standing
 from scentline.models.records import Decoder, FetchOrder, partition_of
 from scentline.models.url import host, owner
 from scentline.streams.inbox import Codec, Shard
@@ -39,8 +39,6 @@ from scentline.streams.transport.journal import Journal
 
 #: Bytes of decoded rows cached per partition of the frontier's table.
 CACHED_BYTES = 1_000_000
-#: Seconds after which a worker's last report is stale: until then it stands in for one that does not answer.
-SILENT_SECONDS = 150.0
 
 _frontier: Codec[FrontierRow] = Codec(FrontierRow)
 

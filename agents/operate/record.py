@@ -25,6 +25,7 @@ from scentline.models.published import (
     REMOVED,
     Change,
     Counted,
+    DoorStanding,
     HarvestPoint,
     Outcome,
     PredicateDefinition,
@@ -47,6 +48,7 @@ T = TypeVar("T")
 read_point = JsonDecoder[HarvestPoint](HarvestPoint, POINT_VERSION)
 read_change = JsonDecoder[Change](Change)
 read_standing = JsonDecoder[Standing](Standing)
+read_door = JsonDecoder[DoorStanding](DoorStanding)
 _letter = Decoder[DeadLetter](DeadLetter)
 _counts_row = msgspec.msgpack.Decoder(CountsRow).decode
 

@@ -8,7 +8,7 @@ import msgspec
 
 from scentline.agents.operate.record import totals
 from scentline.agents.window.reading import Reading
-from scentline.agents.window.state import MOODS, Facts, queued, said
+from scentline.agents.window.state import MOODS, Facts, at_doors, queued, said
 from scentline.models.harvest import SURE, wilson
 from scentline.models.published import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
 
@@ -72,6 +72,7 @@ def now(reading: Reading, query: Query) -> dict[str, Any]:
     return {
         "running": running,
         "state": _state(facts),
+        "door": at_doors(reading.doors(), standing, reading.now) if running else "",
         "figures": _figures(reading, standing, points, running=running),
         "window_pages": reading.settings.harvest.window_pages,
         "predicates": [

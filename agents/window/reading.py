@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from scentline.agents.operate.control import Running
-from scentline.agents.operate.explaining import SILENT_SECONDS, Resting
-from scentline.agents.operate.record import definitions, entries
+from scentline.agents.operate.explaining import Resting
+from scentline.agents.operate.record import all_entries, definitions, entries, read_door, records
 from scentline.agents.owners import Owner
 from scentline.agents.window.copies import Answer, CopyRequest, TextSearch, found_texts, read
 from scentline.agents.window.recent import Points, RecentChanges, RecentLetters, RecentPages
@@ -22,9 +22,16 @@ from scentline.models.errors import ScentlineError, StorageError
 from scentline.models.frontier.steered import Steered
 from scentline.models.policy.explain import Explanation
 from scentline.models.policy.speaking import Features
-from scentline.models.published import HarvestPoint, PredicateDefinition, Standing
+from scentline.models.published import (
+    DOOR_KEY,
+    SILENT_SECONDS,
+    DoorStanding,
+    HarvestPoint,
+    PredicateDefinition,
+    Standing,
+)
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CONTROL, SIGHTINGS, TABLES
+from scentline.streams.topics import CONTROL, SIGHTINGS, STANDING, TABLES
 from scentline.streams.transport.database import JournalMissingError, TableMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 
@@ -274,6 +281,13 @@ class Reading:
         known = {each.worker for each in answered}
         fresh = (each for each in published if not each.final and each.time > self.now - SILENT_SECONDS)
         return [*answered, *(each for each in fresh if each.worker not in known)]
+
+    def doors(self) -> list[DoorStanding]:
+        """Return the standing of each door that published it lately."""
+        told = (
+            each for each in all_entries(self.journal, STANDING.name) if (each.key or b"").startswith(DOOR_KEY)
+        )
+        return [each for each in records(told, read_door) if each.time > self.now - SILENT_SECONDS]
 
     def met(self, url: str) -> bool:
         """Return whether a crawl at rest has met a canonical URL; always True for a running one."""

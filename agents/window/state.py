@@ -1,14 +1,17 @@
 """The state of a crawl in a sentence; if it fetches nothing, why."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from scentline.agents.cli.output import lasting
-from scentline.models.published import Standing
+from scentline.models.published import DoorStanding, Standing
 
 #: Seconds without a report after which a worker is missing.
 MISSED_SECONDS = 90.0
 #: Seconds until the next host is ready from which on a crawl waits, despite recent answers.
 WAITS_SECONDS = 10.0
+#: Seconds without news from clients of a door after which that is said.
+QUIET_SECONDS = 30.0
 
 #: "good" (pages come), "waits" (they will), "rest" (none are expected), "bad".
 Mood = Literal["good", "waits", "rest", "bad"]
@@ -31,6 +34,12 @@ HELD = {
     "CPU": "wait for this machine to judge pages",
     "window": "wait for better pages, or for verdicts",
 }
+
+
+#: Why nothing is ordered, by the state.
+_STOPPED = {
+    "paused": "the crawl is paused", "starting": "the crawl is starting", "spent": "the budget is spent",
+}  # fmt: skip
 
 
 class Facts(NamedTuple):
@@ -139,6 +148,38 @@ def _idle(standing: Standing) -> Said:
     if mood == "waits" and standing.held_by in HELD:
         return mood, f"Nothing is in flight{_slots(standing)}."
     return mood, f"{_hosts(standing.ready)} may be asked: the next page is about to be ordered."
+
+
+def at_doors(doors: Sequence[DoorStanding], standing: Standing | None, now: float) -> str:
+    """Say what the clients of doors have, and why no more; nothing where there is no door.
+
+    >>> door = DoorStanding(worker="0", time=60.0, clients=1, leased=4, parked=5, heard=58.0)
+    >>> at_doors([door], None, now=60.0)
+    'At the door: 1 client has 4 pages; 1 more waits for its turn.'
+    """
+    if not doors:
+        return ""
+    clients, leased = sum(each.clients for each in doors), sum(each.leased for each in doors)
+    more = sum(each.parked for each in doors) - leased
+    has = (
+        f"{clients:,} client{'s have' if clients != 1 else ' has'} {leased:,} page{'s' if leased != 1 else ''}"
+    )
+    turn = "waits for its turn" if more == 1 else "wait for their turn"
+    why = f"; {more:,} more {turn}" if more > 0 else _no_more(standing)
+    quiet = now - max(each.heard for each in doors)
+    since = f"; nothing came back for {lasting(quiet)}" if quiet >= QUIET_SECONDS else ""
+    return f"At the door{'s' if len(doors) > 1 else ''}: {has}{why}{since}."
+
+
+def _no_more(standing: Standing | None) -> str:
+    """Return why clients who ask for pages get no more, if that is known."""
+    if standing is None or (standing.state == "running" and standing.room > 0 and standing.ready):
+        return ""
+    if standing.state in _STOPPED:
+        return f"; no more come: {_STOPPED[standing.state]}"
+    if standing.room <= 0:
+        return "; no more come before some are answered"
+    return "; no more come before a host's delay is over" if queued(standing) else "; no more are known"
 
 
 def _without_candidates(standing: Standing) -> Said:

@@ -95,7 +95,8 @@ def shown(view: dict[str, Any], width: int) -> RenderableType:
     figures = Columns([Text(line) for line in _figures(view["figures"])], padding=(0, 3))
     more = view["total"] - len(view["predicates"])
     rest = [Text(f"{more:,} predicates more: scentline harvest tells of all.")] if more else []
-    return Group(head, Text(), figures, Text(), _predicates(view, width), *rest)
+    door = [Text(view["door"])] if view["door"] else []
+    return Group(head, *door, Text(), figures, Text(), _predicates(view, width), *rest)
 
 
 def _figures(found: dict[str, Any]) -> list[str]:

@@ -44,7 +44,7 @@ from scentline.streams.metrics.endpoint import Route, serving_metrics
 from scentline.streams.runtime import Broadcast, Bus, Runtime
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, Topic
+from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, STANDING, Topic
 from scentline.streams.transport.embedded import watch
 
 if TYPE_CHECKING:
@@ -162,9 +162,13 @@ class Worker:
             await self._serve_door(self.door)
 
     async def _serve_door(self, door: "DoorAgent") -> None:
-        """Serve the door; here it hears nothing of the frontier but the orders."""
+        """Serve the door; here it knows of the frontiers what they publish, and of orders that they came."""
+        from scentline.agents.door.elsewhere import Elsewhere
         from scentline.agents.door.server import serving_door
 
+        frontiers = Elsewhere(self.runtimes[DOOR].clock)
+        await self._follow(STANDING, frontiers.hear)
+        door.state = frontiers.state
         if self.settings.on_kafka:
             roles = ("frontier",)
             door.room = Downstream(self.settings, self.bus.partitions(SIGHTINGS.name), self._waits, roles).room
@@ -215,7 +219,7 @@ class Worker:
                 from scentline.agents.door.agent import DoorAgent
 
                 self.fetch = self.door = DoorAgent(runtime)
-                return (self.door.look,)
+                return self.door.look, self.door.publish
             case "judge":
                 self.judge = self._judge(runtime)
                 return (Rejudge(self.judge, self._room()).run,)
@@ -386,6 +390,8 @@ def _check(settings: Settings, roles: tuple[str, ...]) -> None:
             f"fetch.user_agent: {settings.fetch.user_agent!r} names no contact, so nothing may be "
             "fetched; expected your URL or e-mail address, or hosts in fetch.allow"
         )
+    if DOOR in roles and not settings.door.address:
+        raise ConfigurationError("door.address: missing; expected HOST:PORT, such as 127.0.0.1:7070")
     # Every observing worker must give a user the same pseudonym.
     if "observe" in roles and settings.observe.key is None:
         raise ConfigurationError(

@@ -27,6 +27,7 @@ SHIPPER = "shipper"
 PARTIES = {
     "log shippers": (SHIPPER,),
     "every agent": ROLES,
+    "door": ("fetch",),  # it stands in the place of that role
     "feed": (OPERATOR,),
     "crawl": (OPERATOR,),
     "control": (OPERATOR, WINDOW),
@@ -50,6 +51,7 @@ def users(prefix: str = "") -> list[dict[str, Any]]:
         role: [*_messages(role), *_changelogs(role), *_fences(role), _group(role, "Read")] for role in ROLES
     }
     rights["judge"] += [_group(role, "Describe") for role in REJUDGED]
+    rights["fetch"] += [_group("frontier", "Describe")]  # as a door: its clients wait with what they discover
     rights[SHIPPER] = [
         _acl("topic", topic.name, *operations)
         for topic in TOPICS

@@ -29,11 +29,12 @@ from scentline.models.frontier.standing import HostCounts, Rates, speaking
 from scentline.models.page import FAILED, Link
 from scentline.models.policy.explain import Explanation
 from scentline.models.policy.speaking import Features
-from scentline.models.published import HostStanding, Standing
+from scentline.models.published import HostStanding, Pausing, Standing
 from scentline.models.url import identifier
 from scentline.streams.topics import STANDING
 from tests.agents.scenarios import NO, NOW, YES, Scenario, ended, frontiers, seeded
 from tests.agents.shards import journal_of
+from tests.patience import PATIENCE
 
 HOSTS = ("a.org", "b.org", "c.org")
 URLS = [f"http://{host}/{number}" for host in HOSTS for number in range(3)]
@@ -85,6 +86,27 @@ def test_it_publishes_how_things_stand_now_and_then(front: Scenario) -> None:
     asyncio.run(run())
     [last] = told(front)
     assert (last.worker, last.time, last.best, last.final) == ("0", NOW + 5, (), False)
+
+
+def test_it_publishes_at_once_that_it_is_paused(front: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "PUBLISH_SECONDS", PATIENCE)
+    monkeypatch.setattr(agent, "LOOK_SECONDS", 0.001)
+
+    def state() -> str:
+        return told(front)[-1].state
+
+    async def run() -> None:
+        task = asyncio.create_task(front.agent.publish())
+        async with asyncio.timeout(PATIENCE):
+            for on, expected in ((True, "paused"), (False, before)):
+                front.agent.core.steer(Pausing(on=on))
+                while not told(front) or state() != expected:
+                    await asyncio.sleep(0.01)
+        task.cancel()
+
+    front.hear(*map(seeded, URLS))
+    before = front.agent.core.state
+    asyncio.run(run())
 
 
 def test_answers_are_given_again_and_take_a_share_of_time(

@@ -1,5 +1,6 @@
 """The programs that check manifests, and the overlays as kustomize renders them."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -79,6 +80,17 @@ class Rendered:
 
 def place(overlay: str) -> Path:
     return ROOT / "deploy" / "k8s" / "overlays" / overlay
+
+
+def with_doors(directory: Path, overlay: str) -> Path:
+    """Write into a directory an overlay that adds doors to another one; return the directory."""
+    base, doors = (
+        os.path.relpath(each, directory.resolve())
+        for each in (place(overlay), ROOT / "deploy/k8s/components/door")
+    )
+    text = yaml.safe_dump({"namespace": "scentline", "resources": [base], "components": [doors]})
+    (directory / "kustomization.yaml").write_text(text, encoding="utf-8")
+    return directory
 
 
 @cache

@@ -15,12 +15,12 @@ from deploy.manifests.configuration import CREDENTIALS, DATA, GIVEN, METRICS_POR
 from deploy.manifests.files import DEPLOY, files
 from deploy.manifests.topics import PARTITIONS
 from scentline.agents.fetch.guard import Address, Network, is_global
-from scentline.models.settings import FetchSettings
+from scentline.models.settings import LONGEST_LEASE, FetchSettings
 from scentline.streams.settings import PREFIX, keys, load
 from scentline.streams.topics import INBOXES, TABLES, declared
 from tests.agents.test_guard import ADDRESSES
 from tests.cases import each_case
-from tests.deploy.conftest import Rendered, container, labels, pod, render, rendered
+from tests.deploy.conftest import Rendered, container, labels, pod, render, rendered, with_doors
 
 # workers
 
@@ -197,6 +197,25 @@ def test_fetch_alone_has_the_internet_on_the_ports_that_its_settings_name(overla
     (rule,) = found["fetch-internet"]["egress"]
     assert rule["ports"] == [{"protocol": "TCP", "port": port} for port in GIVEN["fetch.ports"]]
     assert GIVEN["fetch.ports"] == [80, 443]
+
+
+def test_with_doors_nothing_reaches_the_internet_and_labelled_clients_reach_them(tmp_path: Path) -> None:
+    overlay = rendered(with_doors(tmp_path, "prod"))
+    door = overlay.workers()["fetch"]
+    assert container(door)["args"][:2] == ["worker", "door"]
+    assert "fetch-internet" not in policies(overlay)
+    (admitted,) = policies(overlay)["clients-to-doors"]["ingress"]
+    assert admitted["ports"] == [{"protocol": "TCP", "port": 7070}]
+    assert admitted["from"][0]["podSelector"] == {"matchLabels": {"scentline/door-client": "true"}}
+    service = overlay.one("Service", "scentline-door")["spec"]
+    assert service["selector"].items() <= labels(door).items()
+    given = {PREFIX + key.upper().replace(".", "__"): key for key in keys()}
+    variables = {given[each["name"]]: each for each in container(door)["env"]}
+    assert set(variables) == {"door.address", "door.certificate", "door.key", "door.token"}
+    (mounted,) = [each["mountPath"] for each in container(door)["volumeMounts"] if each["name"] == "door"]
+    assert variables["door.key"]["value"] == f"{mounted}/tls.key"
+    assert [each["metadata"]["name"] for each in overlay.kind("ScaledObject")] == ["scentline-observe"]
+    assert float(overlay.environment()["SCENTLINE_FRONTIER__LEASE_SECONDS"]) == LONGEST_LEASE
 
 
 def test_fetch_reaches_the_internet_and_no_inner_address() -> None:

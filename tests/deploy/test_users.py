@@ -71,6 +71,9 @@ def test_a_role_may_do_what_the_topology_says_and_nothing_else(role: str) -> Non
         expected |= {
             ("group", topics.group_of(other), "literal", "Describe") for other in ("frontier", "learn")
         }
+    if role == "fetch":  # a door has its user: it hears how the crawl stands, and tells how its clients do
+        expected |= {("topic", topics.STANDING.name, "literal", right) for right in ("Read", "Write")}
+        expected.add(("group", topics.group_of("frontier"), "literal", "Describe"))
     # Of the others it may know that they are there, since a worker waits for all.
     others = names - {right[1] for right in expected if right[0] == "topic"}
     assert rights(role) == expected | {("topic", name, "literal", "Describe") for name in others}

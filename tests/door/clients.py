@@ -62,6 +62,9 @@ class Client:
                 assert time.monotonic() < end, "no door"
                 time.sleep(0.1)
 
+    def state(self) -> str:
+        return str(self._door.get("/state").raise_for_status().json()["state"])
+
     def settle(self, orders: Iterable[Mapping[str, str]], found: Found) -> list[str]:
         answers, bodies = [], b""
         for order in orders:
@@ -88,7 +91,7 @@ class Client:
             leased = self.call(
                 "lease", id=f"{self._name} {number}", want=8, wait=20, seconds=seconds, holding=holding
             )
-            if leased["state"] not in ("starting", "running"):
+            if leased["state"] in ("spent", "done"):
                 break
             held = {order["url"]: order for order in leased["orders"]}
             self.settle(held.values(), found)

@@ -121,11 +121,13 @@ class Crawl:
     def command(self, *arguments: str) -> str:
         return printed(self.directory, *arguments, *self.options)
 
-    def worker(self, name: str, *roles: str, first: str = "", prefix: Sequence[str] = ()) -> WorkerProcess:
+    def worker(
+        self, name: str, *roles: str, first: str = "", prefix: Sequence[str] = (), options: Sequence[str] = ()
+    ) -> WorkerProcess:
         """Start a worker that tells its metrics."""
         port = free_port()
-        options = (*self.options, "--set", f"metrics.port={port}")
-        worker = WorkerProcess(name, roles, self.directory, options)
+        given = (*self.options, "--set", f"metrics.port={port}", *options)
+        worker = WorkerProcess(name, roles, self.directory, given)
         self._resources.callback(worker.kill)
         worker.start(prefix, first)
         self.addresses.append(f"http://127.0.0.1:{port}")

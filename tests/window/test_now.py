@@ -141,6 +141,7 @@ def test_what_a_crawl_is_called_moves_no_cursor_and_widths_are_kept() -> None:
         "figures": figures
         | {"pages_a_second": 1.5, "on_average": None, "queued": None, "hosts": 3, "waiting": {}, "left": None}
         | {"slots": 0.25, "held_by": "network", "held": 2},
+        "door": "",
         "window_pages": 500,
         "total": 9,
         "predicates": [{"name": f"p{number}", "state": "active", "pages": 0} for number in range(6)],

@@ -8,13 +8,16 @@ const CHANCE = "By chance: some candidates are drawn by lot, each as likely as a
 
 export function start(box, context) {
   const state = stateLine();
+  const door = h("p", { class: "note" });
   const figures = h("dl", { class: "figures" });
   const predicates = predicateList(context);
-  box.append(state.element, figures, predicates.element);
+  box.append(state.element, door, figures, predicates.element);
   return {
     params: (params) => predicates.params(params),
     update(view) {
       state.update(view.state);
+      say(door, view.door ?? "");
+      door.hidden = !view.door;
       figures.hidden = predicates.element.hidden = !view.begun;
       if (!view.begun) return;
       showFigures(figures, view.figures);
