@@ -156,11 +156,12 @@ class FrontierAgent(Handler[FrontierRow]):
             await self._publish("")
             with suppress(TimeoutError):
                 async with asyncio.timeout(PUBLISH_SECONDS):
-                    while self._stopped() == stopped:
+                    while stopped == self._stopped():
                         await asyncio.sleep(LOOK_SECONDS)
 
-    def _stopped(self) -> bool:
-        return self.core.state in ("paused", "spent")
+    def _stopped(self) -> str:
+        """Return why nothing is ordered by decision, if so."""
+        return state if (state := self.core.state) in ("paused", "spent") else ""
 
     async def _publish(self, predicate: str, *, final: bool = False) -> None:
         for standing in self.core.standing.steps(self.runtime.clock(), predicate, final=final):

@@ -3,6 +3,7 @@
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import httpx
@@ -15,7 +16,7 @@ from scentline_lab.synthetic.web import SyntheticWeb
 from tests.door.clients import Client
 from tests.e2e.crawls import exact
 from tests.kafka.crawls import Crawl, crawl_of
-from tests.patience import wait_for
+from tests.patience import PATIENCE, wait_for
 
 WEB = (5, 12, 60, 3)  # seed, sites, pages a site, topics
 PAGES, HELD = 300, 8
@@ -36,11 +37,22 @@ class Door:
         address = f"127.0.0.1:{free_port()}"
         self.worker = crawl.worker(name, "door", options=("--set", f"door.address={address}"))
         self.asked: list[str] = []
+        self.may = Semaphore(0)
         token = crawl.directory / name / "door/token"
         wait_for("a door", token.exists)
         proxy = crawl.settings.fetch.proxy
         assert proxy is not None
-        self.client = Client(f"http://{address}", crawl.directory / name, proxy, name, self.asked.append)
+        self.client = Client(f"http://{address}", crawl.directory / name, proxy, name, self._ask)
+
+    def _ask(self, url: str) -> None:
+        assert self.may.acquire(timeout=PATIENCE)
+        self.asked.append(url)
+
+    def let(self, pages: int) -> None:
+        """Let the client fetch so many pages more, and wait until it has."""
+        before = len(self.asked)
+        self.may.release(pages)
+        wait_for("pages", lambda: len(self.asked) == before + pages)
 
 
 @pytest.mark.slow
@@ -52,16 +64,18 @@ def test_doors_share_the_orders_and_a_killed_one_costs_what_was_in_flight(
         crawl.worker("others", "browse", "frontier", "judge", "learn", "harvest")
         doors = Door(crawl, "one"), Door(crawl, "two")
         one, two = doors
-        ends = [beside.submit(door.client.crawl, seeds, nothing, 3.0) for door in doors]
-        wait_for("pages by both", lambda: min(len(door.asked) for door in doors) >= 30)
+        ends = [beside.submit(door.client.crawl, seeds, nothing) for door in doors]
+        one.let(30)
+        two.let(30)
         assert not {host(url) for url in one.asked} & {host(url) for url in two.asked}
         one.worker.kill()
         one.worker.start()
-        before = len(one.asked)
-        wait_for("pages by a door that was killed", lambda: len(one.asked) > before + 10)
+        one.let(30)
         crawl.command("steer", "pause")
         wait_for("a pause", lambda: {door.client.state() for door in doors} == {"paused"})
         crawl.command("steer", "resume")
+        for door in doors:
+            door.may.release(PAGES)
         assert [end.result() for end in ends] == ["spent", "spent"]
         asked = Counter(one.asked + two.asked)
         assert asked.total() - len(asked) <= 2 * HELD
