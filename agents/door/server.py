@@ -12,6 +12,7 @@ from hmac import compare_digest
 from http import HTTPStatus
 from importlib.metadata import version
 from ipaddress import ip_address
+from logging import getLogger
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,6 +34,9 @@ AGAIN_SECONDS = 2
 _HEAD_BYTES = 4
 
 log = EventLog("door")
+#: Of aiohttp's server, which would quote requests that it can't read, and with them tokens.
+_SILENT = getLogger("scentline.door.silent")
+_SILENT.disabled = True
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
 
@@ -73,6 +77,11 @@ class Calls:
             answer = _said(getattr(error, "status", HTTPStatus.BAD_REQUEST), str(error))
             answer.headers["Retry-After"] = str(AGAIN_SECONDS)
             return answer
+        except web.HTTPException:
+            raise
+        except Exception as error:
+            log.error("a call failed", path=request.path, cause=error)
+            return _said(HTTPStatus.INTERNAL_SERVER_ERROR, f"answering failed: {type(error).__name__}")
 
     async def healthy(self, _: web.Request) -> web.Response:
         """Answer a probe; needs no token, and reveals nothing."""
@@ -163,7 +172,8 @@ async def serving_door(
     name, port = host_and_port(given.address)
     context = _context(given, name)
     token = kept_token(settings.data / TOKEN_FILE, given.token)
-    runner = web.AppRunner(Calls(door, token, figures).app, access_log=None, handle_signals=False)
+    app = Calls(door, token, figures).app
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, logger=_SILENT)
     await runner.setup()
     try:
         site = web.TCPSite(runner, name, port, ssl_context=context)

@@ -227,4 +227,4 @@ class Doors(RuleBasedStateMachine):
 
 TestLeases = Doors.TestCase
 #: Some of what goes wrong takes a dozen steps in one order.
-TestLeases.settings = settings(max_examples=max(100, settings.default.max_examples), stateful_step_count=40)
+TestLeases.settings = settings(max_examples=100, stateful_step_count=40)

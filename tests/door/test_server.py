@@ -1,5 +1,6 @@
 """What a client says is bounded and refused by name, and what it says well has one end, in the log."""
 
+import asyncio
 import json
 import ssl
 import struct
@@ -244,3 +245,14 @@ async def test_an_open_address_needs_tls_and_clients_of_an_authority_a_certifica
             context.load_cert_chain(certificate, key)
             async with httpx.AsyncClient(base_url=url, headers=head, verify=context) as known:
                 assert (await known.get("/door/1/state")).json()["protocol"] == 1
+
+
+@awaited
+async def test_a_request_that_is_no_http_is_quoted_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    async with visiting() as visitor:
+        url = visitor.http.base_url
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        writer.write(f"GET / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\0\r\n\r\n".encode())
+        assert b" 400 " in await reader.readline()
+        writer.close()
+    assert TOKEN not in caplog.text
