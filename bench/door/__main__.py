@@ -8,8 +8,11 @@ import tempfile
 from pathlib import Path
 
 from bench.crawl.measure import CrawlerError
-from bench.crawl.server import ServerError, find
+from bench.crawl.server import Nginx, ServerError, find
+from bench.crawl.web import unpack
+from bench.door.calls import TAUGHT, discover, lease_settle
 from bench.door.harvest import compared, webs
+from bench.door.pairs import crawlers
 from scentline.agents.signals import end_as_by_ctrl_c
 
 
@@ -37,12 +40,27 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--pages", type=int, help="of each crawl; a thousand, or 200 of a quick run")
     parser.add_argument("--seconds", type=int, help="of each crawl by the clock; a minute, or ten seconds")
     parser.add_argument("--rounds", type=int, default=1, help="crawls by each, of which the means count")
+    parser.add_argument("--lease-settle", action="store_true", help="only what leases and answers cost")
+    parser.add_argument("--discover", type=int, metavar="URLS", help="only what a URL costs that is discovered")
     parser.add_argument("--quick", action="store_true", help="few pages and seconds")
     parser.add_argument("--keep", type=Path, help="write the crawls to this new directory")
     return parser
 
 
 def _run(given: argparse.Namespace, directory: Path) -> None:
+    web, *_ = webs(directory)
+    if given.lease_settle:
+        print(lease_settle(web.archive, directory, 500 if given.quick else 4_000))
+    elif given.discover:
+        unpack(web.archive, directory / "web")
+        ours, _ = crawlers("scrapy", web, given.python, TAUGHT, 0.0)
+        with Nginx(find(given.nginx), directory / "web", directory / "nginx") as nginx:
+            print(discover(ours, nginx, directory, given.discover // (10 if given.quick else 1)))
+    else:
+        _compare(given, directory)
+
+
+def _compare(given: argparse.Namespace, directory: Path) -> None:
     pages, seconds = (200, 10) if given.quick else (1_000, 60)
     how = {"pages": given.pages or pages, "seconds": given.seconds or seconds, "rounds": given.rounds}
     for of in webs(directory):
