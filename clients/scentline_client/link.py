@@ -29,6 +29,8 @@ LEASE, WAIT, BEAT = 60, 20, 3.0
 GATHER, ANSWERS, URLS = 0.05, 16, 500
 #: Bytes of the answers of one call, if it has more than one, of a body, and of what the door says.
 MOST_BYTES, MOST_SAID = 6 * 2**20, 64 * 2**20
+#: The names of this machine.
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 logger = logging.getLogger(__name__)
 Order = dict[str, Any]
@@ -53,6 +55,7 @@ class Link:
         self._tls = ssl.create_default_context(cafile=ca) if self._url.scheme == "https" else None
         if self._tls is not None and certificate:
             self._tls.load_cert_chain(certificate)
+        self._local = self._url.hostname in LOCAL
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def call(
@@ -86,22 +89,18 @@ class Link:
 
     async def _ask(self, name: str, content: bytes) -> tuple[int, bytes]:
         """Return the status and the body of the answer to one request."""
-        token = self._token.read_text(encoding="latin-1").strip()
-        if not (
-            token and token.isascii() and token.isprintable()
-        ):  # some other file, whose content is not to be sent
-            raise ValueError("the token's file has no token")
+        port = self._url.port or (443 if self._tls else 80)
+        if self._idle:
+            reader, writer = self._idle.pop()
+        else:
+            self._bearer = self._read_token()
+            reader, writer = await asyncio.open_connection(self._url.hostname, port, ssl=self._tls)
         head = (
             f"{'POST' if content else 'GET'} {self._url.path.rstrip('/')}/door/1/{name} HTTP/1.1\r\n"
-            f"Host: {self._url.netloc}\r\nAuthorization: Bearer {token}\r\n"
+            f"Host: {self._url.netloc}\r\nAuthorization: Bearer {self._bearer}\r\n"
             f"Content-Type: application/{'x-scentline' if name == 'settle' else 'json'}\r\n"
             f"Content-Length: {len(content)}\r\n\r\n"
         )
-        port = self._url.port or (443 if self._tls else 80)
-        reader, writer = (
-            self._idle.pop() if self._idle
-            else await asyncio.open_connection(self._url.hostname, port, ssl=self._tls)
-        )  # fmt: skip
         try:
             writer.write(head.encode() + content)
             await writer.drain()
@@ -115,6 +114,18 @@ class Link:
             raise
         self._idle.append((reader, writer))
         return int(first.split()[1]), body
+
+    def level(self, body: bytes) -> int:
+        """Return the level to compress a body with: 0 where it stays on this machine, unless it is large."""
+        return 0 if self._local and len(body) < MOST_BYTES // 2 else 1
+
+    def _read_token(self) -> str:
+        token = self._token.read_text(encoding="latin-1").strip()
+        if not (
+            token and token.isascii() and token.isprintable()
+        ):  # another file, whose content is not to be sent
+            raise ValueError("the token's file has no token")
+        return token
 
     def close(self) -> None:
         """Close the connections that no call uses."""
@@ -167,7 +178,7 @@ class Door:
         """Tell, once, what became of an order that is held: its request ``ended`` then (monotonic clock)."""
         if self.held.get(key) is False:
             self.held[key] = True
-            packed = zlib.compress(body, 1) if body else b""
+            packed = zlib.compress(body, self._link.level(body)) if body else b""
             if len(packed) > MOST_BYTES:
                 answer, packed = {"reason": "size"}, b""
             said = _encoded(**answer, url=key[0], order=key[1], body=len(packed))
