@@ -7,6 +7,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -75,7 +76,7 @@ def lease_settle(archive: Path, place: Path, pages: int) -> str:
         aim = f" (goal <= {goal})" if goal else ""
         lines.append(f"{said} | {server:.3f} | {client:.3f} | {server + client:.3f}{aim}")
     packed = _timed(lambda: zlib.compress(body, 1))
-    lines.append(f"of it zlib level 1 at the client | | {packed:.3f} |")
+    lines.append(f"beyond this machine, more: zlib level 1 | | {packed:.3f} |")
     return "\n".join(lines)
 
 
@@ -111,7 +112,7 @@ def _timed(work: Callable[[], object]) -> float:
 def discover(ours: Scentline, nginx: Nginx, place: Path, urls: int) -> str:
     """Return the CPU of a URL that is discovered by a call, scored for two predicates, and queued."""
     whole(ours, nginx, place / "door", {})  # what it taught scores the URLs
-    with opened(ours, nginx.url, place / "door") as (process, url, token):
+    with opened(replace(ours, pages=None), nginx.url, place / "door") as (process, url, token):
         head = {"Authorization": f"Bearer {Path(token).read_text()}"}
         usage = Usage(process.pid)
         _rest(usage)

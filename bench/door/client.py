@@ -1,7 +1,7 @@
-"""A client that settles what it leases at once, by the clients' code.
+"""A client that settles what it leases at once, by the code that all clients share.
 
-``python -m bench.door.client URL TOKEN MOST PAGES BODY LINKS``: each answer has the content of the file BODY, and so many links. Prints its CPU seconds from the second tenth of
-the pages on, and the pages of that time. It is run by a Python that has `scentline_client`.
+``python -m bench.door.client URL TOKEN MOST PAGES BODY LINKS``: an answer has the content of the file BODY, and
+so many links. Prints its CPU seconds from the second tenth of the pages on, and the pages of that time.
 """
 
 import asyncio
