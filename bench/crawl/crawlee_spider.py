@@ -2,10 +2,12 @@
 
 It is run by a Python that has Crawlee: ``python crawlee_spider.py SEEDS PROXY AGENT [PAGES]``. Queue and items
 lie on disk below the current directory, where Crawlee's default storage has them, and an earlier run's stay.
+Where SCENTLINE_URL and SCENTLINE_TOKEN_FILE name a door, its frontier is the queue.
 It does not ask for robots.txt, which Crawlee fetches past the proxy.
 """
 
 import asyncio
+import os
 import re
 import sys
 from pathlib import Path
@@ -20,7 +22,13 @@ _OURS = re.compile(r"http://[^/]*wikispeedia\.test/")
 
 async def crawl(seeds: list[str], proxy: str, agent: str, pages: int | None) -> None:
     """Crawl whatever the seeds lead to, or about as many pages as asked, as Crawlee's own tutorial would."""
+    door, frontier = os.environ.get("SCENTLINE_URL"), None
+    if door is not None:
+        from scentline_client.crawlee import Frontier
+
+        frontier = await Frontier.open(door, token_file=os.environ["SCENTLINE_TOKEN_FILE"])
     crawler = ParselCrawler(
+        request_manager=frontier,
         max_requests_per_crawl=pages,
         proxy_configuration=ProxyConfiguration(proxy_urls=[proxy]),
         concurrency_settings=ConcurrencySettings(desired_concurrency=16, max_concurrency=16),
@@ -35,6 +43,8 @@ async def crawl(seeds: list[str], proxy: str, agent: str, pages: int | None) -> 
         await context.push_data({"url": context.request.url, "title": title})
         await context.enqueue_links(strategy="all", include=[_OURS])
 
+    if frontier is not None:
+        frontier.attach(crawler)
     crawler.pre_navigation_hook(name_us)
     crawler.router.default_handler(parse)
     await crawler.run(seeds)

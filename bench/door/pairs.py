@@ -47,12 +47,25 @@ class ScrapyAtDoor(Scrapy):
         return {**super().environment(proxy), "PYTHONPATH": str(CLIENTS)}
 
 
+@dataclass(frozen=True)
+class CrawleeAtDoor(Crawlee):
+    """Crawlee on the frontier behind the door that ``door`` names."""
+
+    door: Mapping[str, str]
+
+    def environment(self, proxy: str) -> dict[str, str]:
+        """Return an environment that has the client, and names the door."""
+        return {**super().environment(proxy), **self.door, "PYTHONPATH": str(CLIENTS)}
+
+
 def client(of: Crawler, url: str, token: str) -> Crawler:
     """Return a crawler that asks a door for the pages that it would choose itself."""
     where = {"SCENTLINE_URL": url, "SCENTLINE_TOKEN_FILE": token}
     if isinstance(of, Scrapy):
         settings = {**of.settings, **where, "ADDONS": json.dumps({"scentline_client.scrapy.Addon": 500})}
         return ScrapyAtDoor(of.seeds, None, f"{of.name} + door", of.python, settings, of.within)
+    if isinstance(of, Crawlee):
+        return CrawleeAtDoor(of.seeds, None, f"{of.name} + door", of.python, where)
     raise NotImplementedError(of.name)
 
 

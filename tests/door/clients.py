@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import httpx
 
+from tests.e2e.crawls import options
 from tests.patience import PATIENCE
 
 #: What a client says of a page beside its answer: ``items``, ``links``.
@@ -25,6 +26,19 @@ def door_of(crawl: subprocess.Popen[str]) -> str:
         if opened := re.match(r"The door: (\S+),", line):
             return opened[1]
     raise AssertionError("no door")
+
+
+def crawl_of(pages: int, proxy: str, **settings: object) -> list[str]:
+    """Return the command of a crawl for pages in which a client finds a "Tip"."""
+    given = {"fetch.proxy": proxy, "fetch.delay_seconds": 0, "frontier.window_share": 1, **settings}
+    predicate = 'tip=item("Tip")'
+    budget = ["--budget", str(pages), "--predicate", predicate, "--json"]
+    return ["crawl", "--data", "data", *budget, *options(given)]
+
+
+def has_tip(url: str) -> bool:
+    """Return whether a client is to find a "Tip" in a page: in every second one."""
+    return zlib.crc32(url.encode()) % 2 == 0
 
 
 class Client:

@@ -1,6 +1,5 @@
 """What a client found in a page counts as what the page itself says does, for later predicates too."""
 
-import zlib
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,15 +11,11 @@ from scentline.agents.operate.record import judged_pages
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running
-from tests.door.clients import Client, door_of
+from tests.door.clients import Client, door_of, has_tip
 from tests.e2e.crawls import SIZE, exact, options, synthetic
 from tests.patience import PATIENCE
 
 PAGES = 30
-
-
-def has_tip(url: str) -> bool:
-    return zlib.crc32(url.encode()) % 2 == 0
 
 
 def found(page: httpx.Response) -> dict[str, Any]:

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,12 +17,10 @@ from scentline.agents.operate.record import judged_pages
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT, last_line, running
-from tests.door.clients import door_of
-from tests.e2e.crawls import SIZE, exact, judged_so_far, options, synthetic
+from tests.door.clients import crawl_of, door_of, has_tip
+from tests.e2e.crawls import SIZE, exact, judged_so_far, synthetic
 from tests.patience import PATIENCE, wait_for
 
-#: Names the Python that has Scrapy; without it, that of ``make bench`` is taken.
-NAME = "SCENTLINE_SCRAPY"
 PAGES, HELD = 40, 4
 #: Scrapy's command, with leases whose end can be waited for.
 SCRAPY = """
@@ -53,17 +49,6 @@ class Tips(Spider):
 """
 
 
-@pytest.fixture(scope="session")
-def scrapy() -> str:
-    """Return the Python of an environment with Scrapy; the test is skipped, naming it, where there is none."""
-    python = os.environ.get(NAME) or f"{sys.prefix}/crawlers/bin/python"
-    if not Path(python).exists():
-        pytest.skip(
-            f"no Scrapy: {python} is missing; `make bench-quick` installs it, {NAME} names another Python"
-        )
-    return python
-
-
 @contextmanager
 def spider(python: str, directory: Path, door: str, proxy: str, seed: str) -> Iterator[subprocess.Popen[str]]:
     (directory / "tips.py").write_text(SPIDER + f"    start_urls = [{seed!r}]\n")
@@ -85,16 +70,6 @@ def spider(python: str, directory: Path, door: str, proxy: str, seed: str) -> It
             yield run
         finally:
             run.kill()
-
-
-def crawl_of(pages: int, proxy: str) -> list[str]:
-    given = options({"fetch.proxy": proxy, "fetch.delay_seconds": 0, "frontier.window_share": 1})
-    predicate = 'tip=item("Tip")'
-    return ["crawl", "--data", "data", "--budget", str(pages), "--predicate", predicate, "--json", *given]
-
-
-def has_tip(url: str) -> bool:
-    return zlib.crc32(url.encode()) % 2 == 0
 
 
 def test_a_spider_follows_the_learned_order_and_its_items_are_the_hits(scrapy: str, tmp_path: Path) -> None:

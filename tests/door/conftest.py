@@ -1,0 +1,32 @@
+"""The Python that other crawlers run in: they are no part of our own environment."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+#: Names the Python that has Scrapy and Crawlee; without it, that of ``make bench`` is taken.
+NAME = "SCENTLINE_SCRAPY"
+
+
+def _python_with(name: str) -> str:
+    """Return that Python if it has a package; else skip the test, naming what is missing."""
+    python = os.environ.get(NAME) or f"{sys.prefix}/crawlers/bin/python"
+    try:
+        subprocess.run([python, "-c", f"import {name}"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip(f"no {name} in {python}; `make bench-quick` installs it, {NAME} names another Python")
+    return python
+
+
+@pytest.fixture(scope="session")
+def scrapy() -> str:
+    """Return a Python that has Scrapy."""
+    return _python_with("scrapy")
+
+
+@pytest.fixture(scope="session")
+def crawlee() -> str:
+    """Return a Python that has Crawlee."""
+    return _python_with("crawlee")

@@ -1,0 +1,177 @@
+"""Crawlee, as its users run it, with the frontier of a crawl: the handlers are the ones that they were."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from scentline.agents.operate.record import judged_pages
+from scentline.models.published import Outcome
+from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import ROOT, last_line, running
+from tests.door.clients import crawl_of, door_of, has_tip
+from tests.e2e.crawls import SIZE, exact, judged_so_far, synthetic
+from tests.patience import PATIENCE, wait_for
+from tests.webs.serving import Exchange, serving
+
+PAGES, HELD = 40, 4
+#: Follows the links of its own host alone, and finds an item in every second page; one page it fails for, once.
+#: Its leases end soon enough to be waited for.
+CRAWLER = """
+import asyncio, sys, zlib
+from urllib.parse import urljoin
+from crawlee import Request
+from crawlee.crawlers import ParselCrawler
+from crawlee.proxy_configuration import ProxyConfiguration
+import scentline_client.link as link
+from scentline_client.crawlee import Frontier
+link.LEASE, link.WAIT, link.BEAT = 10, 2, 1
+
+async def main(door, proxy, seed, held):
+    frontier = await Frontier.open(door, token_file="data/door/token", most=int(held))
+    crawler = ParselCrawler(
+        request_manager=frontier, proxy_configuration=ProxyConfiguration(proxy_urls=[proxy])
+    )
+    frontier.attach(crawler)
+    failed = []
+
+    @crawler.router.handler("page")
+    @crawler.router.default_handler
+    async def parse(context):
+        url, level = context.request.url, context.request.user_data.get("level", 0)
+        if zlib.crc32(url.encode()) % 2 == 0:
+            item = {"url": url, "level": level, "label": context.request.label}
+            await context.push_data(item, dataset_name="Tip")
+        await context.push_data([], dataset_name="Nothing")
+        if url.endswith("/fails") and not failed:
+            failed.append(url)
+            raise ValueError(url)
+        await context.enqueue_links(label="page", user_data={"level": level + 1})
+        if url == seed:
+            await context.add_requests([
+                Request.from_url(urljoin(seed, "/local/posted"), method="POST", label="local"),
+                Request.from_url(urljoin(seed, "/local/again"), always_enqueue=True, label="local"),
+            ])
+
+    @crawler.router.handler("local")
+    async def nothing(context):
+        pass
+
+    await crawler.run([seed])
+    print("handled", await frontier.get_handled_count(), "of", await frontier.get_total_count())
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@contextmanager
+def crawler(python: str, directory: Path, door: str, proxy: str, seed: str) -> Iterator[subprocess.Popen[str]]:
+    kept = os.environ | {"PYTHONPATH": f"{ROOT}/clients", "CRAWLEE_PURGE_ON_START": "0"}
+    command = [python, "-c", CRAWLER, door, proxy, seed, str(HELD)]
+    with (
+        (directory / "crawlee.log").open("a") as log,
+        subprocess.Popen(command, cwd=directory, env=kept, stdout=log, stderr=log, text=True) as run,
+    ):
+        try:
+            yield run
+        finally:
+            run.kill()
+
+
+def judged(directory: Path) -> dict[str, Outcome]:
+    with Journal.open(directory / "data/journal", read_only=True) as journal:
+        return judged_pages(journal)
+
+
+def items(directory: Path) -> list[dict[str, Any]]:
+    return [json.loads(item.read_text()) for item in (directory / "storage/datasets/Tip").glob("[0-9]*.json")]
+
+
+def test_a_crawler_follows_the_learned_order_and_what_it_pushes_are_the_hits(
+    crawlee: str, tmp_path: Path
+) -> None:
+    web = SyntheticWeb(*SIZE)
+    seed = web.seeds(1)[0]
+    with synthetic(web) as served:
+        with running(tmp_path, *crawl_of(PAGES, served.origin), "--door", "127.0.0.1:0") as crawl:
+            with crawler(crawlee, tmp_path, door_of(crawl), served.origin, seed) as run:
+                run.wait(PATIENCE)
+            printed_by, _ = crawl.communicate(timeout=PATIENCE)
+        asked = Counter(served.targets())
+    log = (tmp_path / "crawlee.log").read_text()
+    assert run.returncode == 0, log
+    pages = judged(tmp_path)
+    hits = {url for url in pages if has_tip(url)}
+    assert len(pages) == last_line(printed_by)["fetched"] == PAGES
+    assert {url for url, page in pages.items() if page.verdict["tip"]} == hits
+    exact(tmp_path, "--data", "data", judged=PAGES)
+    pushed = items(tmp_path)
+    assert {item["url"] for item in pushed} == hits
+    # A request of the frontier's is the one that the handler made.
+    assert all(item["label"] == ("page" if item["level"] else None) for item in pushed)
+    assert max(item["level"] for item in pushed) > 1
+    local = [f"http://{urlsplit(seed).netloc}/local/{name}" for name in ("posted", "again")]
+    assert [asked[url] for url in local] == [1, 1]
+    assert f"hits: tip {len(hits)} of {PAGES}" in log
+    handled = log.rpartition("handled ")[2].split()
+    assert handled[0] == handled[2]
+
+
+def test_what_moves_and_what_fails_comes_again_when_the_frontier_says(crawlee: str, tmp_path: Path) -> None:
+    seed = "http://tips.test/"
+    target = next(url for url in (f"{seed}target{number}" for number in count()) if has_tip(url))
+    links = {"/moved": target, "/away": "http://elsewhere.test/"}
+
+    async def answer(exchange: Exchange) -> None:
+        if exchange.target == seed:
+            exchange.page("Tips", ["/flaky", "/fails", "/gone", *links])
+        elif exchange.path in links:
+            exchange.send(302, Location=links[exchange.path])
+        elif exchange.path == "/flaky" and exchange.attempt == 1:
+            exchange.send(500)
+        elif exchange.path == "/gone":
+            exchange.send(404)
+        else:
+            exchange.page(exchange.target)
+
+    expected = {seed, target, f"{seed}flaky", f"{seed}fails"}
+    with serving(answer) as served:
+        command = crawl_of(len(expected) + 1, served.origin, **{"frontier.retry_seconds": 0.5})
+        with running(tmp_path, *command, "--door", "127.0.0.1:0") as crawl:
+            with crawler(crawlee, tmp_path, door_of(crawl), served.origin, seed) as run:
+                run.wait(PATIENCE)
+            crawl.communicate(timeout=PATIENCE)
+        asked = Counter(served.targets())
+    assert run.returncode == 0, (tmp_path / "crawlee.log").read_text()
+    assert judged(tmp_path).keys() == expected
+    assert [asked[f"{seed}{name}"] for name in ("flaky", "fails", "gone")] == [2, 2, 1]
+    # The target's own request is the one that was moved; what was pushed for it before does not count.
+    assert [item["label"] for item in items(tmp_path) if item["url"] == target] == ["page"]
+
+
+def test_the_orders_of_a_killed_crawler_come_again(crawlee: str, tmp_path: Path) -> None:
+    web = SyntheticWeb(*SIZE)
+    seed = web.seeds(1)[0]
+    with synthetic(web) as served:
+        with running(tmp_path, *crawl_of(PAGES, served.origin), "--door", "127.0.0.1:0") as crawl:
+            door = door_of(crawl)
+            with crawler(crawlee, tmp_path, door, served.origin, seed) as run:
+                wait_for("pages", lambda: judged_so_far(tmp_path / "data") >= PAGES // 2)
+                run.kill()
+            with crawler(crawlee, tmp_path, door, served.origin, seed) as run:
+                run.wait(PATIENCE)
+            crawl.communicate(timeout=PATIENCE)
+        asked = Counter(target for target in served.targets() if "/local/" not in target)
+    exact(tmp_path, "--data", "data", judged=PAGES)
+    assert run.returncode == 0, (tmp_path / "crawlee.log").read_text()
+    for url, (_, page) in web.plan.moved.items():
+        asked[page.url] -= asked[url]  # Crawlee has followed it, and the target has an order of its own
+    twice = {target: number for target, number in asked.items() if number > 1}
+    assert sum(twice.values()) - len(twice) <= HELD, twice
