@@ -180,12 +180,6 @@ class DoorSettings(Section):
     key: Path | None = None  #: PEM file of the certificate's private key.
     clients: Path | None = None  #: PEM file of the authority of clients' certificates, for mutual TLS.
 
-    @model_validator(mode="after")
-    def _beside_the_door(self) -> Self:
-        if self.urlfrontier and not self.address:
-            raise ValueError("urlfrontier: expected door.address too, beside which it is served")
-        return self
-
 
 class FetchSettings(Section):
     """Downloading pages."""

@@ -161,9 +161,8 @@ def at_doors(doors: Sequence[DoorStanding], standing: Standing | None, now: floa
         return ""
     clients, leased = sum(each.clients for each in doors), sum(each.leased for each in doors)
     more = sum(each.parked for each in doors) - leased
-    has = (
-        f"{clients:,} client{'s have' if clients != 1 else ' has'} {leased:,} page{'s' if leased != 1 else ''}"
-    )
+    pages = f"{leased:,} pages" if leased > 1 else "1 page" if leased else "no page"
+    has = f"{clients:,} client{'s have' if clients != 1 else ' has'} {pages}"
     turn = "waits for its turn" if more == 1 else "wait for their turn"
     why = f"; {more:,} more {turn}" if more > 0 else _no_more(standing)
     quiet = now - max(each.heard for each in doors)

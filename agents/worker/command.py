@@ -99,6 +99,8 @@ def run(settings: Settings, options: CrawlOptions) -> int:
     check_judges(predicates, settings.judge)
     check_query(settings.frontier, predicates)
     _check_files(options)
+    if settings.door.urlfrontier and not settings.door.address:
+        raise ConfigurationError("door.urlfrontier: expected --door HOST:PORT too, beside which it is served")
     seeds = _seeds(settings, options)
     with ExitStack() as resources:
         if options.archives:

@@ -5,8 +5,9 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from tests.agents.commands import running
+from tests.agents.commands import printed, running
 from tests.door.clients import door_of
+from tests.patience import wait_for
 from tests.test_pages import blocks
 
 
@@ -17,6 +18,8 @@ def test_the_first_page_is_fetched_by_the_calls_of_the_page(tmp_path: Path) -> N
         script = calls.replace("http://127.0.0.1:7070", door_of(crawl))
         lines = ["bash", "-c", script.replace("\ndoor ", "\necho; door ")]
         done = subprocess.run(lines, capture_output=True, text=True, check=True, cwd=tmp_path)
+        said = "At the door: 1 client has 1 page"
+        wait_for("the door to be shown", lambda: said in printed(tmp_path, "top", "--data", "doors"))
     discovered, leased, settled, again = map(json.loads, done.stdout.split("\n")[1:])
     assert (discovered["said"], settled["said"]) == (["taken"], ["ok"])
     urls = [[order["url"] for order in call["orders"]] for call in (leased, again)]

@@ -17,7 +17,7 @@ from scentline.agents.harvest import HarvestTableRow
 from scentline.agents.judge.duplicates import DuplicateRow
 from scentline.agents.judge.predicates import read_definition
 from scentline.agents.learn import LearnRow
-from scentline.agents.operate.record import read_change, read_point, read_standing
+from scentline.agents.operate.record import read_change, read_door, read_point, read_standing
 from scentline.models import facts, published, records
 from scentline.models.facts import AccessPack, EvidencePack, Found, SightingPack, Visited
 from scentline.models.frontier.rows import FrontierRow
@@ -111,6 +111,7 @@ KINDS: dict[str, Any] = {
 IN_JSON: dict[str, Decode] = {
     "outcomes": lambda value: read_outcome(value).facts[0][2], "changes": read_change, "harvest": read_point,
     "PredicateDefinition": read_definition, "control": read_steering, "standing": read_standing,
+    "DoorStanding": read_door,
 }  # fmt: skip
 #: How the messages of a topic, or one kind of them, are written and read: as the topic's readers do.
 TOPIC_CODECS: dict[str, tuple[Encode, Decode]] = {

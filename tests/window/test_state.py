@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from scentline.agents.window.now import together
 from scentline.agents.window.recent import Points
-from scentline.agents.window.state import REASONS, Facts, said
-from scentline.models.published import HarvestPoint, Standing
+from scentline.agents.window.state import REASONS, Facts, at_doors, said
+from scentline.models.published import DoorStanding, HarvestPoint, Standing
 from tests.cases import each_case
 
 NOW = 1_000_000.0
@@ -167,3 +167,36 @@ def test_a_long_curve_keeps_points_from_all_of_it() -> None:
     pages = [point.pages for point in points.curves["tea"]]
     assert len(pages) >= MOST // 2
     assert max(later - earlier for earlier, later in pairwise(pages)) <= 4 * 10_000 / MOST
+
+
+ONE = "At the door: 1 client"
+
+
+def a_door(**fields: Any) -> DoorStanding:
+    given_fields: dict[str, Any] = {"worker": "0", "time": NOW, "clients": 1, "leased": 0, "parked": 0}
+    return DoorStanding(**given_fields | {"heard": NOW} | fields)
+
+
+@each_case(
+    ("doors", "standing", "said"),
+    [
+        ([], a_standing(), ""),
+        ([a_door(clients=0)], None, "At the door: 0 clients have no page."),
+        ([a_door(leased=4, parked=9)], a_standing(), f"{ONE} has 4 pages; 5 more wait for their turn."),
+        ([a_door(leased=1, parked=1), a_door()], a_standing(room=3, ready=1),
+            "At the doors: 2 clients have 1 page."),
+        ([a_door()], a_standing(state="paused"), f"{ONE} has no page; no more come: the crawl is paused."),
+        ([a_door()], a_standing(state="spent"), f"{ONE} has no page; no more come: the budget is spent."),
+        ([a_door(leased=2, parked=2)], a_standing(room=0, ready=5),
+            f"{ONE} has 2 pages; no more come before some are answered."),
+        ([a_door()], a_standing(room=3, waiting=WAITING, **QUEUED),
+            f"{ONE} has no page; no more come before a host's delay is over."),
+        ([a_door()], a_standing(room=3), f"{ONE} has no page; no more are known."),
+        ([a_door(leased=1, parked=1, heard=NOW - 300)], a_standing(room=3, ready=1),
+            f"{ONE} has 1 page; nothing came back for 5 minutes."),
+    ],
+)  # fmt: skip
+def test_what_is_at_a_door_is_said_and_why_no_more(
+    doors: list[DoorStanding], standing: Standing | None, said: str
+) -> None:
+    assert at_doors(doors, standing, NOW) == said
