@@ -149,8 +149,8 @@ class Shard(Outbox, Generic[Row]):
         self.store = store
         self._codec = codec
         self._cached = cached
-        # Decoded rows with their sizes, the least recently used first.
-        self._cache: dict[bytes, tuple[Row, int]] = {}
+        # Decoded rows, None where there is none, with their sizes; the least recently used first.
+        self._cache: dict[bytes, tuple[Row | None, int]] = {}
         self._held = 0
         self._dirty: dict[bytes, Row | None] = {}
         self._flying: dict[bytes, bytes | None] = {}
@@ -177,10 +177,8 @@ class Shard(Outbox, Generic[Row]):
             self._cache[key] = kept
             return kept[0]
         raw = self._flying[key] if key in self._flying else self.store.get(key)
-        if raw is None:
-            return None
-        row = self._codec.decode(raw)
-        self._keep(key, row, len(raw))
+        row = None if raw is None else self._codec.decode(raw)
+        self._keep(key, row, len(raw or b""))
         return row
 
     def get_all(self, keys: Iterable[bytes]) -> list[Row | None]:
@@ -211,7 +209,7 @@ class Shard(Outbox, Generic[Row]):
         if kept is not None:
             self._held -= kept[1]
 
-    def _keep(self, key: bytes, row: Row, size: int) -> None:
+    def _keep(self, key: bytes, row: Row | None, size: int) -> None:
         self.let_go(key)
         self._cache[key] = row, size + ROW_BYTES
         self._held += size + ROW_BYTES

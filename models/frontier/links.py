@@ -51,6 +51,7 @@ class Links:
         self._pages = pages
         self._evidence = evidence
         self._lessons = lessons
+        self._counts = lessons.counts_links
         self._bound = bound
         self._depths = depths
         self._wordy = wordy
@@ -148,7 +149,7 @@ class Links:
 
     def _answered(self, row: PageRow) -> Verdict | None:
         """Return the answer for a link target, None without one, or where links do not count."""
-        if (row.verdict is None and not row.failed) or not self._lessons.counts_links:
+        if (row.verdict is None and not row.failed) or not self._counts:
             return None
         return self._lessons.answer(row.verdict, failed=row.failed)
 
@@ -240,7 +241,7 @@ class Links:
 
     def count(self, row: PageRow, verdict: Verdict, times: int = 1) -> None:
         """Count the links to a page by the verdicts at both ends, if links count; -1 takes them back."""
-        if not self._lessons.counts_links:
+        if not self._counts:
             return
         for predicate, (links, satisfying) in row.links.items():
             self._evidence.count((link(predicate, True),), verdict, times * satisfying)

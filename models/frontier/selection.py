@@ -229,9 +229,9 @@ class Selection:
 
         Where pages are ``scarce``, or this machine is full, each fetch of one owner is one less for the others.
         """
-        hosts = max((len(queue.hosts()) for queue in self._candidates.queues.values()), default=0)
         short = scarce or now < self._filled + FULL_SECONDS
-        self._candidates.fairness.shares.look(now, 0 if short else hosts, self._delay)
+        hosts = () if short else [len(queue.hosts()) for queue in self._candidates.queues.values()]
+        self._candidates.fairness.shares.look(now, max(hosts, default=0), self._delay)
 
     def _window(self, *, scarce: bool) -> int:
         """Return the most pages in flight: few for a policy that learns while pages are ``scarce``."""

@@ -6,7 +6,7 @@ Opened shards are loaded first: their best candidates, then all other rows.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from scentline.models.frontier.keys import PAGE_PREFIX, Rows, host_key, known_pages, start_of, totals_of
+from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, Rows, known_pages, start_of
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.queue import SWEPT, CandidateQueue
 from scentline.models.frontier.rows import HostRow, PageRow, TotalsRow
@@ -110,7 +110,7 @@ class Shards(dict[int, Rows]):
     def host_state(self, name: str) -> HostState | None:
         """Return the politeness state of a host, None where it is unknown here."""
         shard = self.get(self.partition_of(name))
-        row = None if shard is None else shard.get(host_key(name))
+        row = None if shard is None else shard.get(HOST_PREFIX + name.encode())
         return row.state if isinstance(row, HostRow) and row.state != HostState() else None
 
     def of(self, url: str) -> Rows | None:
@@ -125,19 +125,20 @@ class Shards(dict[int, Rows]):
 
     def rows_of(self, urls: Iterable[str]) -> list[tuple[Rows, list[PageRow]]]:
         """Return the rows of the known URLs by shard held."""
-        rows: dict[int, list[PageRow]] = {}
-        for found in map(self.find, urls):
-            if found is not None:
-                rows.setdefault(found[0].partition, []).append(found[1])
-        return [(self[partition], each) for partition, each in rows.items()]
+        keys: dict[int, list[bytes]] = {}
+        for url in urls:
+            keys.setdefault(self.partition(url), []).append(PAGE_PREFIX + identifier(url))
+        held = [(self[partition], each) for partition, each in keys.items() if partition in self]
+        return [(shard, [*known_pages(shard, each).values()]) for shard, each in held]
 
     def totals(self) -> TotalsRow:
         """Return the totals over the shards held; callers must not change them."""
-        if len(self) == 1:
-            return totals_of(next(iter(self.values())))
+        rows = [row for shard in self.values() if isinstance(row := shard.get(TOTALS_KEY), TotalsRow)]
+        if len(rows) == 1:
+            return rows[0]
         total = TotalsRow()
-        for shard in self.values():
-            total.add(totals_of(shard))
+        for row in rows:
+            total.add(row)
         return total
 
 
