@@ -232,10 +232,6 @@ class Shard(Outbox, Generic[Row]):
 
     # messages
 
-    def fresh(self, offset: int) -> bool:
-        """Return whether the inbox message at ``offset`` has not been absorbed yet."""
-        return offset > self.mark.offset
-
     @property
     def place(self) -> str:
         """The inbox message in hand, as "topic/partition@offset"."""
@@ -334,17 +330,11 @@ class Committer(Protocol):
         """Make a group safe. ``check`` is called before every write but the first, and may raise."""
 
 
-async def commit(
-    shard: Shard[Any],
-    committer: Committer,
-    still_owned: Callable[[], bool],
-    landed: Callable[[Group], None] | None = None,
-) -> int:
-    """Commit the shard's open group, if it holds anything; return its number of messages.
+async def commit(shard: Shard[Any], committer: Committer, still_owned: Callable[[], bool]) -> Group | None:
+    """Commit the shard's open group, and return it; None if it holds nothing.
 
     ``still_owned`` is called before every write, so that a frozen worker does not repeat its successor's
-    emissions; the broker refuses its changelog. Raises `LostShardError`: the shard must be dropped. ``landed``
-    gets the committed group.
+    emissions; the broker refuses its changelog. Raises `LostShardError`: the shard must be dropped.
     """
 
     def check() -> None:
@@ -353,13 +343,11 @@ async def commit(
 
     async with shard.lock:
         if not shard.pending:
-            return 0
+            return None
         check()
         group = shard.close_group()
         await committer.commit(shard, group, check)
         shard.landed()
         for message in group.messages:
             message.ack()
-        if landed is not None:
-            landed(group)
-        return len(group.messages)
+        return group

@@ -14,7 +14,7 @@ from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.news import Fresh
 from scentline.models.frontier.pages import KnownRobots
 from scentline.models.frontier.politeness import HostClocks
-from scentline.models.frontier.queue import FEW, CandidateQueue
+from scentline.models.frontier.queue import FEW, CandidateQueue, priorities
 from scentline.models.frontier.rows import Choice, PageRow, TotalsRow
 from scentline.models.frontier.steered import Scope
 from scentline.models.frontier.sweep import Opening, Shards, Sweep
@@ -79,8 +79,7 @@ class Candidates:
     @property
     def judged(self) -> int:
         """How many pages were judged, those of other workers included as far as published."""
-        told = (self.scorer.judged(name) for name in self.queues)
-        return max([self.shards.totals().judged, *told])
+        return max([self.shards.totals().judged, *map(self.scorer.judged, self.queues)])
 
     @property
     def answered(self) -> int:
@@ -156,7 +155,7 @@ class Candidates:
     @property
     def unknown(self) -> bool:
         """Whether the next choice has to wait for candidates that are not loaded yet."""
-        return self.opening.blind or (bool(self.opening) and self.settings.rule == "random")
+        return bool(self.opening.unknown or (self.opening and self.settings.rule == "random"))
 
     def note_start(self, *, whole: bool = False) -> list[Rows]:
         """Store in the shards held what to start them with; return the shards where it changed.
@@ -261,7 +260,7 @@ class Candidates:
 
     def priorities_of(self, url: str) -> dict[str, float]:
         """Return a candidate's last priority for each predicate that has it in its queue."""
-        return {name: queue.priority(url) for name, queue in self.queues.items() if url in queue}
+        return priorities(self.queues, url)
 
     def withdraw(self, url: str) -> None:
         """Remove a URL from the queues."""

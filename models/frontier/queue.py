@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace, nsmallest
 from itertools import compress
@@ -344,3 +344,8 @@ class CandidateQueue:
 
     def _lost(self, priority: float) -> None:
         self._floor = priority if self._floor is None else max(self._floor, priority)
+
+
+def priorities(queues: Mapping[str, CandidateQueue], url: str) -> dict[str, float]:
+    """Return a candidate's priority in each of the queues that has it."""
+    return {name: -queue._live[url][0] for name, queue in queues.items() if url in queue._live}

@@ -269,7 +269,7 @@ class Selection:
         if picked is None:
             return None
         shard, row, explored, probability = picked
-        priority = self._candidates.priorities_of(row.url)[predicate]
+        priority = self._candidates.queues[predicate].priority(row.url)
         chances = self._candidates.priorities.choose(shard, row, predicate, explored)
         parts = self._turns.parts(heads.of(row.url))
         choice = Choice(predicate, self._rule, explored, probability, priority, now, *chances, parts)

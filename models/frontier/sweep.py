@@ -23,33 +23,28 @@ def _place(cursor: bytes | None) -> float:
     return int.from_bytes(found.ljust(4, b"\0")) / 2**32
 
 
-class Opening:
+class Opening(dict[int, tuple[Rows, bytes | None]]):
     """Loads the rows of shards: the best of each by its snapshot, then each row once, shard by shard.
+
+    It has each shard that is not loaded, by its partition, and the key of the last row loaded in turn.
 
     The snapshot may be out of date: some rows are loaded twice, and none is missed.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._best: dict[int, tuple[Rows, Iterator[bytes]]] = {}
-        self._rest: dict[int, tuple[Rows, bytes | None]] = {}
-        self._unknown: set[int] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self._rest)
-
-    @property
-    def blind(self) -> bool:
-        """Whether a shard's best candidates may be among its unloaded rows."""
-        return bool(self._unknown)
+        #: The partitions whose best candidates may be among their unloaded rows.
+        self.unknown: set[int] = set()
 
     @property
     def starting(self) -> bool:
         """Whether some of the shards' best are not loaded yet."""
-        return bool(self._best or self._unknown)
+        return bool(self._best or self.unknown)
 
     def taken_up(self, shards: int) -> float:
         """Return the loaded share of the rows of all ``shards`` held."""
-        left = sum(1.0 - _place(cursor) for _, cursor in self._rest.values())
+        left = sum(1.0 - _place(cursor) for _, cursor in self.values())
         return 1.0 - left / max(1, shards)
 
     def add(self, shard: Rows) -> None:
@@ -57,14 +52,14 @@ class Opening:
         start = start_of(shard)
         if start is not None:
             self._best[shard.partition] = shard, iter(start.best)
-        self._unknown.add(shard.partition)
-        self._rest[shard.partition] = shard, None
+        self.unknown.add(shard.partition)
+        self[shard.partition] = shard, None
 
     def discard(self, shard: Rows) -> None:
         """Stop loading a shard: another worker has it now."""
         self._best.pop(shard.partition, None)
-        self._rest.pop(shard.partition, None)
-        self._unknown.discard(shard.partition)
+        self.pop(shard.partition, None)
+        self.unknown.discard(shard.partition)
 
     def step(self) -> tuple[Rows, list[PageRow]]:
         """Return the next few rows of URLs, and their shard."""
@@ -74,21 +69,21 @@ class Opening:
         """Continue with the best of one shard, and leave the next turn to the next shard."""
         partition, (shard, pages) = next(iter(self._best.items()))
         del self._best[partition]
-        most = FIRST if partition in self._unknown else TAKEN_UP
+        most = FIRST if partition in self.unknown else TAKEN_UP
         taken = list(islice(pages, most))
         if len(taken) == most:
             self._best[partition] = shard, pages
-        self._unknown.discard(partition)
+        self.unknown.discard(partition)
         return shard, [*known_pages(shard, [PAGE_PREFIX + page for page in taken]).values()]
 
     def _step_of_the_rest(self) -> tuple[Rows, list[PageRow]]:
-        partition, (shard, cursor) = next(iter(self._rest.items()))
+        partition, (shard, cursor) = next(iter(self.items()))
         found = list(islice(shard.scan(PAGE_PREFIX, cursor), TAKEN_UP))
         if len(found) < TAKEN_UP:
-            del self._rest[partition]
-            self._unknown.discard(partition)
+            del self[partition]
+            self.unknown.discard(partition)
         else:
-            self._rest[partition] = shard, found[-1][0]
+            self[partition] = shard, found[-1][0]
         return shard, [row for _, row in found if isinstance(row, PageRow)]
 
 

@@ -29,7 +29,6 @@ from scentline.streams.transport.database import (
     TableMissingError,
     TablePartition,
     TopicMeta,
-    encode_record,
     open_reader,
     open_writer,
     pack_offset,
@@ -237,7 +236,7 @@ class Journal:
 
     def _stage(self, batch: WriteBatch, log: Partition, entry: Entry, newest: dict[bytes, int]) -> None:
         """Add a record to a batch; ``newest`` has the offsets of its newest records by key."""
-        batch.put(log.key(entry.offset), encode_record(entry.timestamp, entry.key, entry.value))
+        batch.put(*log.encoded(entry))
         if log.meta.compacted:
             if entry.key is None:
                 raise ValueError(f"appending to a compacted topic at {entry.offset}: no key; expected one")

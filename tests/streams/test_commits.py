@@ -62,7 +62,7 @@ def packed(messages: Sequence[Sequence[str]], source: str = "log", first: int = 
 
 
 def absorb(shard: Shard[int], offset: int, value: bytes | None, ack: Callable[[], None] = lambda: None) -> None:
-    if shard.fresh(offset):
+    if offset > shard.mark.offset:
         for fact in shard.accept(offset, decode(value or b"")):
             Counting().absorb(shard, fact)
     message: Any = SimpleNamespace(ack=ack)
