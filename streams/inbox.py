@@ -3,7 +3,7 @@
 A shard is one partition of a stateful agent: its inbox partition and its table partition. Messages are absorbed
 unacknowledged; they change rows in memory and gather emissions. At the group's end the emissions are sent, the
 changed rows and the *mark row* are written, and the messages are acknowledged. On the embedded log that is one
-batch of one database, on Kafka it takes four steps (`streams.transport.commits`).
+batch of one database (`streams.transport.journal`), on Kafka it takes four steps (`streams.transport.commits`).
 
 The mark row holds the last inbox offset absorbed and the last origin accepted of each source. After a crash
 at any point the rows are those of some group's end, the messages after the mark come again, and their repeated

@@ -322,6 +322,11 @@ class Stateful(Generic[Row]):
         for shard in list(self.shards.values()):
             await self.commit(shard)
 
+    async def unabsorbed(self) -> int:
+        """Return how many messages the inbox has yet to absorb; all of its partitions are owned here."""
+        ends, marks = await self.runtime.bus.ends(self.topic.name), self._positions()
+        return sum(end - marks.get(partition, 0) for partition, end in ends.items())
+
     # metrics
 
     def _landed(self, group: Group) -> None:

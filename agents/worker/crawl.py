@@ -20,7 +20,7 @@ from scentline.agents.operate.record import entries, records
 from scentline.agents.operate.requests import seeding
 from scentline.agents.owners import CarryOut
 from scentline.agents.signals import told_to_end
-from scentline.agents.worker.connect import WAIT_SECONDS, room_for, unabsorbed
+from scentline.agents.worker.connect import WAIT_SECONDS, room_for
 from scentline.agents.worker.status import Meter, Report, Status
 from scentline.agents.worker.worker import ROLES, Worker
 from scentline.models.records import Decoder, FetchOrder
@@ -86,7 +86,7 @@ class Engine(Worker):
     async def start_feeding(self, sources: Sequence[str], follow: bool = False) -> None:
         """Feed logs one after the other while the crawl runs, or follow them all."""
         positions = await read_positions(self.bus, self._observer.reading)
-        room = partial(room_for, self.bus, self.browse.inbox, BACKLOG)
+        room = partial(room_for, self.browse.inbox, BACKLOG)
         feeder = Feeder(self._observer, self.bus, positions, room, self._read)
 
         async def work() -> None:
@@ -203,7 +203,7 @@ async def _crawl(
     if logs:
         await engine.start_feeding(logs, follow)
     while not engine.stopped.is_set() and not await engine.finished():
-        report(engine, meter.status(await unabsorbed(engine.bus, engine.frontier.inbox)))
+        report(engine, meter.status(await engine.frontier.inbox.unabsorbed()))
         with suppress(TimeoutError):
             async with asyncio.timeout(REPORT_SECONDS):
                 await _finished(engine)

@@ -42,6 +42,7 @@ class Candidates:
 
     def __init__(self, whole: CrawlSettings, scorer: Scorer, random: Random) -> None:
         self.settings = settings = whole.frontier
+        self._rule = settings.rule
         self.scorer = scorer
         self.shards = Shards()
         fetch, states = whole.fetch, self.shards.host_state
@@ -155,7 +156,7 @@ class Candidates:
     @property
     def unknown(self) -> bool:
         """Whether the next choice has to wait for candidates that are not loaded yet."""
-        return bool(self.opening.unknown or (self.opening and self.settings.rule == "random"))
+        return bool(self.opening.unknown or (self.opening and self._rule == "random"))
 
     def note_start(self, *, whole: bool = False) -> list[Rows]:
         """Store in the shards held what to start them with; return the shards where it changed.
@@ -312,7 +313,7 @@ class Candidates:
 
     def _explore(self) -> float:
         """Return the share of choices left to chance: all if "random", else none until all rows are loaded."""
-        if self.settings.rule == "random":
+        if self._rule == "random":
             return 1.0
         return 0.0 if self.opening else self.settings.explore
 

@@ -141,7 +141,7 @@ class Wait(NamedTuple):
 
 
 class HostClocks:
-    """Clocks of recently fetched hosts, over their ``states``, which outlive this process.
+    """Clocks of hosts that may be fetched, over their ``states``, which outlive this process.
 
     A host with a delay has at most one fetch in flight, and starts are at least the delay apart (counted
     from the last start; a fetch that takes longer is waited for). It shares both with the other hosts of its
@@ -232,7 +232,7 @@ class HostClocks:
         return not busy and clock.opens() <= now + seconds
 
     def waiting(self, now: float) -> int:
-        """Return how many of the recently fetched hosts are not ready."""
+        """Return how many of the hosts with a clock are not ready."""
         return sum(clock.busy(self._at_once) or now < clock.opens() for clock in self._clocks.values())
 
     def next_ready(self, hosts: Iterable[str], now: float) -> float | None:

@@ -32,10 +32,10 @@ from scentline.streams.inbox import (
 from scentline.streams.runtime import FencedError
 from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
-from scentline.streams.transport.commits import FourSteps, OneBatch, Recovered
+from scentline.streams.transport.commits import FourSteps, Recovered
 from scentline.streams.transport.database import Entry
 from scentline.streams.transport.embedded import JournalBus
-from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.journal import Journal, OneBatch
 from tests.agents.shards import disk, write
 
 CHANGELOG = changelog_of("rows")
