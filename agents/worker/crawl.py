@@ -6,7 +6,7 @@ It decides where to start, when the log has been fed, and when the crawl is fini
 import asyncio
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -202,11 +202,12 @@ async def _crawl(
     await engine.seed(seeds)
     if logs:
         await engine.start_feeding(logs, follow)
+    due = 0.0
     while not engine.stopped.is_set() and not await engine.finished():
-        report(engine, meter.status(await engine.frontier.inbox.unabsorbed()))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(REPORT_SECONDS):
-                await _finished(engine)
+        if time.monotonic() >= due:
+            due = time.monotonic() + REPORT_SECONDS
+            report(engine, meter.status(await engine.frontier.inbox.unabsorbed()))
+        await asyncio.sleep(WAIT_SECONDS)
 
 
 async def _ready(engine: Engine) -> None:
@@ -215,8 +216,3 @@ async def _ready(engine: Engine) -> None:
             return
         await asyncio.sleep(0.01)
     await engine.take_up()
-
-
-async def _finished(engine: Engine) -> None:
-    while not engine.stopped.is_set() and not await engine.finished():
-        await asyncio.sleep(0.02)

@@ -209,16 +209,16 @@ def _count_end(row: HostRow, end: Fetched, *, judged: bool) -> None:
 
 
 def _take_end(state: HostState, end: Fetched) -> None:
-    told = end.host
+    told, asked = end.host, end.asked
     if told.server:
         state.server = server(told.server)
     if told.crawl_delay or told.elapsed:
         state.crawl_delay(told.crawl_delay or 0.0)
-    if end.asked and told.elapsed:
+    if asked and told.elapsed:
         state.answered(end.time - told.elapsed, told.elapsed)
     if isinstance(end.result, Missing) and end.result.kind == "retry":
         state.failed(end.time, told.retry_after, overloaded=told.overloaded)
-    elif end.asked:  # robots.txt may refuse without a request
+    elif asked:  # robots.txt may refuse without a request
         state.succeeded(end.time)
 
 
