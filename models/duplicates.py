@@ -6,7 +6,6 @@ UTF-8 from the start of a word, about four words; in scripts without spaces each
 The sketch is Rensa's R-MinHash.
 """
 
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -59,11 +58,11 @@ def likeness(first: Sketch, second: Sketch) -> float:
     return float(equal.mean())
 
 
-def bands(of: Sketch) -> Iterator[bytes]:
-    """Yield the index keys of a sketch: nine bytes for each band."""
+def bands(of: Sketch) -> list[bytes]:
+    """Return the index keys of a sketch: nine bytes for each band."""
     size = BAND * 4
-    for number, start in enumerate(range(0, len(of), size)):
-        yield bytes([number]) + blake2b(of[start : start + size], digest_size=8).digest()
+    parts = [of[start : start + size] for start in range(0, len(of), size)]
+    return [bytes([number]) + blake2b(part, digest_size=8).digest() for number, part in enumerate(parts)]
 
 
 def _shingles(text: str) -> _Hashes:

@@ -116,6 +116,10 @@ class Ledger:
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
+        #: The predicates, in the order of their rows.
+        self.predicates: tuple[str, ...] = ()
+        #: The number of slots, free ones included.
+        self.size = 0
         self._slots = _Slots(self._allot)
         self._names: list[str | None] = []
         self._free: list[int] = []
@@ -129,16 +133,6 @@ class Ledger:
     def __contains__(self, name: str) -> bool:
         """Return whether a feature is in the ledger."""
         return name in self._slots
-
-    @property
-    def size(self) -> int:
-        """The number of slots, free ones included."""
-        return len(self._names)
-
-    @property
-    def predicates(self) -> tuple[str, ...]:
-        """The predicates, in the order of their rows."""
-        return tuple(self._places)
 
     def add_predicates(self, names: Iterable[str]) -> None:
         """Add predicates; new ones start without counts."""
@@ -202,7 +196,7 @@ class Ledger:
     def slots_of(self, names: Iterable[str]) -> Slots:
         """Return the slots of features; those without one get one."""
         found = np.array(list(map(self._slots.__getitem__, names)), np.intp)
-        self._counts = longer(self._counts, len(self._names))
+        self._counts = longer(self._counts, self.size)
         return found
 
     def take(self, slots: Slots) -> Cells:
@@ -246,7 +240,7 @@ class Ledger:
             slot = self._free.pop()
             self._names[slot] = name
         else:
-            slot = len(self._names)
+            slot, self.size = self.size, self.size + 1
             self._names.append(name)
         return slot
 
@@ -254,6 +248,6 @@ class Ledger:
         place = self._places.get(predicate)
         if place is None:
             place = self._places[predicate] = len(self._places)
-            fresh = np.zeros((2, self._counts.shape[1]), np.int32)
-            self._counts = np.concatenate((self._counts, fresh))
+            self.predicates += (predicate,)
+            self._counts = np.pad(self._counts, ((0, 2), (0, 0)))
         return place

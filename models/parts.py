@@ -192,11 +192,11 @@ class Part:
     def _make_room(self, size: int) -> None:
         """Make room for ``size`` columns and for all of the ledger's rows."""
         self.size = size
-        self._slots, self._counts = longer(self._slots, size, _NONE), longer(self._counts, size)
+        if size > len(self._slots):
+            self._slots, self._counts = longer(self._slots, size, _NONE), longer(self._counts, size)
         missing = 2 * len(self._ledger.predicates) - len(self._counts)
         if missing:
-            fresh = np.zeros((missing, self._counts.shape[1]), np.int32)
-            self._counts = np.concatenate((self._counts, fresh))
+            self._counts = np.pad(self._counts, ((0, missing), (0, 0)))
 
     def _counts_of(self, cells: Cells) -> Counts:
         rows = self._ledger.rows(cells.predicates)

@@ -13,6 +13,7 @@ words must do, so that no server gets such requests.
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -63,6 +64,11 @@ def trap(url: str, bounds: Bounds) -> str:
         if repeated:
             return repeated
     return (_query(query, bounds) if query else "") or _date(url)
+
+
+def traps(urls: Iterable[str], bounds: Bounds) -> dict[str, str]:
+    """Return those of canonical URLs that belong to endless spaces, and why."""
+    return {url: why for url in urls if (why := trap(url, bounds))}
 
 
 def _repeated(segments: list[str], times: int) -> str:

@@ -196,6 +196,11 @@ def identifier(url: str) -> bytes:
     return blake2b(url.encode(), digest_size=IDENTIFIER_BYTES).digest()
 
 
+def identifiers(urls: Iterable[str]) -> list[bytes]:
+    """Return the identifiers of canonical URLs."""
+    return [*map(identifier, urls)]
+
+
 def tokens(url: str) -> frozenset[str]:
     """Return the distinct tokens of a URL: the parts between "." and "/" after the scheme, in lower case.
 

@@ -3,7 +3,7 @@
 A shard is one partition of a stateful agent: its inbox partition and its table partition. Messages are absorbed
 unacknowledged; they change rows in memory and gather emissions. At the group's end the emissions are sent, the
 changed rows and the *mark row* are written, and the messages are acknowledged. On the embedded log that is one
-batch of one database, on Kafka it takes four steps (`streams.transport.commits`).
+batch of one database (`streams.transport.journal`), on Kafka it takes four steps (`streams.transport.commits`).
 
 The mark row holds the last inbox offset absorbed and the last origin accepted of each source. After a crash
 at any point the rows are those of some group's end, the messages after the mark come again, and their repeated
@@ -149,8 +149,8 @@ class Shard(Outbox, Generic[Row]):
         self.store = store
         self._codec = codec
         self._cached = cached
-        # Decoded rows with their sizes, the least recently used first.
-        self._cache: dict[bytes, tuple[Row, int]] = {}
+        # Decoded rows, None where there is none, with their sizes; the least recently used first.
+        self._cache: dict[bytes, tuple[Row | None, int]] = {}
         self._held = 0
         self._dirty: dict[bytes, Row | None] = {}
         self._flying: dict[bytes, bytes | None] = {}
@@ -177,10 +177,8 @@ class Shard(Outbox, Generic[Row]):
             self._cache[key] = kept
             return kept[0]
         raw = self._flying[key] if key in self._flying else self.store.get(key)
-        if raw is None:
-            return None
-        row = self._codec.decode(raw)
-        self._keep(key, row, len(raw))
+        row = None if raw is None else self._codec.decode(raw)
+        self._keep(key, row, len(raw or b""))
         return row
 
     def get_all(self, keys: Iterable[bytes]) -> list[Row | None]:
@@ -211,7 +209,7 @@ class Shard(Outbox, Generic[Row]):
         if kept is not None:
             self._held -= kept[1]
 
-    def _keep(self, key: bytes, row: Row, size: int) -> None:
+    def _keep(self, key: bytes, row: Row | None, size: int) -> None:
         self.let_go(key)
         self._cache[key] = row, size + ROW_BYTES
         self._held += size + ROW_BYTES
@@ -233,10 +231,6 @@ class Shard(Outbox, Generic[Row]):
                 yield key, row
 
     # messages
-
-    def fresh(self, offset: int) -> bool:
-        """Return whether the inbox message at ``offset`` has not been absorbed yet."""
-        return offset > self.mark.offset
 
     @property
     def place(self) -> str:
@@ -336,17 +330,11 @@ class Committer(Protocol):
         """Make a group safe. ``check`` is called before every write but the first, and may raise."""
 
 
-async def commit(
-    shard: Shard[Any],
-    committer: Committer,
-    still_owned: Callable[[], bool],
-    landed: Callable[[Group], None] | None = None,
-) -> int:
-    """Commit the shard's open group, if it holds anything; return its number of messages.
+async def commit(shard: Shard[Any], committer: Committer, still_owned: Callable[[], bool]) -> Group | None:
+    """Commit the shard's open group, and return it; None if it holds nothing.
 
     ``still_owned`` is called before every write, so that a frozen worker does not repeat its successor's
-    emissions; the broker refuses its changelog. Raises `LostShardError`: the shard must be dropped. ``landed``
-    gets the committed group.
+    emissions; the broker refuses its changelog. Raises `LostShardError`: the shard must be dropped.
     """
 
     def check() -> None:
@@ -355,13 +343,11 @@ async def commit(
 
     async with shard.lock:
         if not shard.pending:
-            return 0
+            return None
         check()
         group = shard.close_group()
         await committer.commit(shard, group, check)
         shard.landed()
         for message in group.messages:
             message.ack()
-        if landed is not None:
-            landed(group)
-        return len(group.messages)
+        return group

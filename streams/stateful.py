@@ -157,7 +157,7 @@ class Stateful(Generic[Row]):
         shard = self.shards.get(message.partition)
         if self._resting or shard is None or not await self._in_turn(shard, message):
             return  # it comes again, to the partition's next owner
-        if self._prepare is not None and shard.fresh(message.offset):
+        if self._prepare is not None and message.offset > shard.mark.offset:
             known = weakref.ref(shard)
             del shard  # it may be lost meanwhile, and an open table can't be claimed again
             await self._prepare(event.value or b"")
@@ -231,7 +231,7 @@ class Stateful(Generic[Row]):
     def _absorb(self, shard: Shard[Row], event: Any) -> bool:
         """Absorb a message; return False if a fact was quarantined: the group must be rolled back."""
         offset, value = event.message.offset, event.value or b""
-        if shard.fresh(offset):
+        if offset > shard.mark.offset:
             pack = self._read(shard, offset, value)
             for number, fact in enumerate(shard.accept(offset, pack)):
                 if shard.quarantined and (offset, number) in shard.quarantined:
@@ -295,7 +295,7 @@ class Stateful(Generic[Row]):
         if timer is not None:
             timer.cancel()
         try:
-            await commit(shard, self._committer, partial(self.owns, shard), self._landed)
+            group = await commit(shard, self._committer, partial(self.owns, shard))
         except LostShardError:
             self._lost.inc()
             if self.shards.get(shard.partition) is shard:
@@ -307,6 +307,8 @@ class Stateful(Generic[Row]):
             if self.shards.get(shard.partition) is shard:
                 del self.shards[shard.partition]
             raise
+        if group is not None:
+            self._landed(group)
         if self.shards.get(shard.partition) is shard:
             self._handler.committed(shard)
 
@@ -319,6 +321,11 @@ class Stateful(Generic[Row]):
         """Commit every shard's group."""
         for shard in list(self.shards.values()):
             await self.commit(shard)
+
+    async def unabsorbed(self) -> int:
+        """Return how many messages the inbox has yet to absorb; all of its partitions are owned here."""
+        ends, marks = await self.runtime.bus.ends(self.topic.name), self._positions()
+        return sum(end - marks.get(partition, 0) for partition, end in ends.items())
 
     # metrics
 

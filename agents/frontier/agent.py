@@ -15,6 +15,7 @@ import msgspec
 from scentline.agents.frontier.answers import Answers
 from scentline.agents.frontier.metrics import FrontierMetrics
 from scentline.agents.stored import table_of
+from scentline.models.errors import EventLog
 from scentline.models.facts import Sighting, SightingPack
 from scentline.models.frontier.core import Frontier
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, Rows, totals_of
@@ -22,12 +23,14 @@ from scentline.models.frontier.rows import FrontierRow
 from scentline.models.papers.patterns import mine
 from scentline.models.policy.estimates import Estimates
 from scentline.models.published import PredicateDefinition, control_key, told_part
-from scentline.models.records import Block, Decoder, FetchOrder, Interests, encode
+from scentline.models.records import Block, Decoder, FetchOrder, Interests, RecordError, encode
 from scentline.streams.inbox import Message, Shard
 from scentline.streams.runtime import Runtime, every
 from scentline.streams.settings import ConfigurationError
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, STANDING
+
+log = EventLog("frontier")
 
 FrontierShard: TypeAlias = Shard[FrontierRow]
 
@@ -54,6 +57,7 @@ class FrontierAgent(Handler[FrontierRow]):
         partitions, table = runtime.bus.partitions, table_of(settings.semantic)
         estimates, random = Estimates(settings, table), Random(settings.random_seed)
         self.core = Frontier(settings, partitions, estimates, random, self._soon, time.perf_counter, now)
+        self._interests = Decoder[Interests](Interests)
         self.answers = Answers(self.core, runtime.clock)
         self._metrics = FrontierMetrics(runtime, self.core)
         self._wake = asyncio.Event()
@@ -66,9 +70,16 @@ class FrontierAgent(Handler[FrontierRow]):
 
     # what others publish
 
-    def heard_interests(self, told: Interests) -> None:
-        """Apply what learners and other frontiers publish."""
-        self.core.heard_interests(told)
+    def hear_interests(self, key: bytes | None, value: bytes | None) -> None:
+        """Apply what learners and other frontiers publish; skip what can't be read."""
+        if value is None:
+            return  # a later message has it
+        try:
+            told = self._interests(value)
+        except RecordError as error:
+            log.warning("skipped interests that can't be read", reason=str(error))
+        else:
+            self.core.heard_interests(told)
 
     def heard_predicate(self, definition: PredicateDefinition) -> None:
         """Apply a predicate's definition: a new one, or a change of its share or state."""

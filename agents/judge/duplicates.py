@@ -90,17 +90,17 @@ def _outweighs(judged: SketchRow, arrived: SketchRow) -> bool:
 
 def _rows(shard: Shard[DuplicateRow], found: Sketch) -> dict[bytes, DuplicateRow | None]:
     """Return the rows of a sketch's bands, by their keys."""
-    keys = (BAND_PREFIX + band for band in bands(found))
-    return {key: shard.get(key) for key in keys}
+    keys = [BAND_PREFIX + band for band in bands(found)]
+    return dict(zip(keys, shard.get_all(keys), strict=True))
 
 
 def _enter(shard: Shard[DuplicateRow], judged: SketchRow, rows: dict[bytes, DuplicateRow | None]) -> None:
     page = identifier(judged.url)
-    shard.put(SKETCH_PREFIX + page, judged)
+    changed: dict[bytes, DuplicateRow] = {SKETCH_PREFIX + page: judged}
     for key, row in rows.items():
         before = row.pages if isinstance(row, BandRow) else []
-        pages = [*(other for other in before if other != page), page]
-        shard.put(key, BandRow(pages[-BAND_PAGES:]))
+        changed[key] = BandRow([*(other for other in before if other != page), page][-BAND_PAGES:])
+    shard.put_all(changed)
 
 
 class Duplicates:

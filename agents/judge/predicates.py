@@ -67,11 +67,8 @@ class Predicates:
     def __init__(self) -> None:
         self.definitions: dict[str, PredicateDefinition] = {}
         self.active: dict[str, Predicate] = {}
-
-    @property
-    def expressions(self) -> dict[str, str]:
-        """The expressions of those in `active`, by name."""
-        return {name: self.definitions[name].expression for name in self.active}
+        #: The expressions of those in `active`, by name.
+        self.expressions: dict[str, str] = {}
 
     def hear(self, value: bytes | None) -> PredicateDefinition | None:
         """Apply a definition and return it; log one that can't be read, and return None."""
@@ -85,4 +82,5 @@ class Predicates:
         self.active.pop(definition.name, None)
         if definition.state != REMOVED:
             self.active[definition.name] = predicate
+        self.expressions = {name: self.definitions[name].expression for name in self.active}
         return definition

@@ -80,16 +80,9 @@ ROLES = ("browse", "frontier", "learn")
 REJUDGED = ("frontier", "learn")
 
 
-async def unabsorbed(bus: Bus, inbox: Stateful[Any]) -> int:
-    """Return how many messages an inbox has yet to absorb; it must own all partitions."""
-    ends = await bus.ends(inbox.topic.name)
-    marks = {partition: shard.mark.offset + 1 for partition, shard in inbox.shards.items()}
-    return sum(end - marks.get(partition, 0) for partition, end in ends.items())
-
-
-async def room_for(bus: Bus, inbox: Stateful[Any], most: int) -> None:
-    """Wait until at most ``most`` messages of such an inbox are unabsorbed."""
-    while await unabsorbed(bus, inbox) > most:
+async def room_for(inbox: Stateful[Any], most: int) -> None:
+    """Wait until at most ``most`` messages of an inbox are unabsorbed; it must own all partitions."""
+    while await inbox.unabsorbed() > most:
         await asyncio.sleep(WAIT_SECONDS)
 
 

@@ -7,7 +7,7 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from scentline.agents.operate.record import entries, records
 from scentline.agents.operate.requests import seeding
 from scentline.agents.owners import CarryOut
 from scentline.agents.signals import told_to_end
-from scentline.agents.worker.connect import WAIT_SECONDS, room_for, unabsorbed
+from scentline.agents.worker.connect import WAIT_SECONDS, room_for
 from scentline.agents.worker.directory import keep_settings, make_directory
 from scentline.agents.worker.status import Meter, Report, Status
 from scentline.agents.worker.worker import DOOR, ROLES, Worker
@@ -78,7 +78,7 @@ class Engine(Worker):
 
         door.state = lambda: "paused" if self.frontier.core.paused else self.stands
         door.stands = self.frontier.core.awaits
-        door.room = partial(room_for, self.bus, self.frontier.inbox, DISCOVERED)
+        door.room = partial(room_for, self.frontier.inbox, DISCOVERED)
         url = await self._resources.enter_async_context(serving_door(self.settings, door, self._figures))
         sys.stderr.write(f"The door: {url}, with the token in {self.settings.data / TOKEN_FILE}\n")
         self.listing = Listing(self.frontier.core, self.frontier.inbox, self.bus, self._carry_out())
@@ -147,7 +147,7 @@ class Engine(Worker):
     async def start_feeding(self, sources: Sequence[str], follow: bool = False) -> None:
         """Feed logs one after the other while the crawl runs, or follow them all."""
         positions = await read_positions(self.bus, self._observer.reading)
-        room = partial(room_for, self.bus, self.browse.inbox, BACKLOG)
+        room = partial(room_for, self.browse.inbox, BACKLOG)
         feeder = Feeder(self._observer, self.bus, positions, room, self._read)
 
         async def work() -> None:
@@ -279,11 +279,12 @@ async def _crawl(
     await engine.seed(seeds)
     if logs:
         await engine.start_feeding(logs, follow)
+    due = 0.0
     while not engine.stopped.is_set() and not await engine.finished():
-        report(engine, meter.status(await unabsorbed(engine.bus, engine.frontier.inbox)))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(REPORT_SECONDS):
-                await _finished(engine)
+        if time.monotonic() >= due:
+            due = time.monotonic() + REPORT_SECONDS
+            report(engine, meter.status(await engine.frontier.inbox.unabsorbed()))
+        await asyncio.sleep(WAIT_SECONDS)
 
 
 async def _ready(engine: Engine) -> None:
@@ -292,8 +293,3 @@ async def _ready(engine: Engine) -> None:
             return
         await asyncio.sleep(0.01)
     await engine.take_up()
-
-
-async def _finished(engine: Engine) -> None:
-    while not engine.stopped.is_set() and not await engine.finished():
-        await asyncio.sleep(0.02)

@@ -36,7 +36,6 @@ from scentline.agents.worker.directory import keep_settings, make_directory
 from scentline.models.errors import EventLog
 from scentline.models.predicate import parse
 from scentline.models.published import REMOVED, PredicateDefinition, control_key, defines
-from scentline.models.records import Decoder, Interests, RecordError
 from scentline.streams.attempts import ATTEMPTS_FILE, Attempts
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
 from scentline.streams.metrics import Metrics
@@ -107,7 +106,6 @@ class Worker:
         self._examiner = examiner
         self._said = -math.inf
         self._starting: asyncio.Task[None] | None = None
-        self._interests = Decoder[Interests](Interests)
         self._resources = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -248,7 +246,7 @@ class Worker:
         """Return what waits until the readers of verdicts on kept pages have room."""
         if self.settings.on_kafka:
             return Downstream(self.settings, self.bus.partitions(SIGHTINGS.name), self._waits, REJUDGED).room
-        return lambda: room_for(self.bus, self.frontier.inbox, BACKLOG)  # created after the judge
+        return lambda: room_for(self.frontier.inbox, BACKLOG)  # created after the judge
 
     def _waits(self, why: str) -> None:
         """Log why kept pages wait, if it is time."""
@@ -263,7 +261,7 @@ class Worker:
         await self._follow(CONTROL, self._hear_control)
         await self._announce_predicates()
         if "frontier" in self.roles:
-            await self._follow(INTERESTS, self._hear_interests)
+            await self._follow(INTERESTS, self.frontier.hear_interests)
 
     async def _follow(self, topic: Topic, hear: Callable[[bytes | None, bytes | None], None]) -> None:
         # Each worker reads for itself: it skips an unreadable message without a dead letter.
@@ -282,16 +280,6 @@ class Worker:
                 self.frontier.heard_predicate(definition)
             if "learn" in self.roles:
                 self.learn.heard_predicate(definition.name)
-
-    def _hear_interests(self, key: bytes | None, value: bytes | None) -> None:
-        if value is None:
-            return  # a later message has it
-        try:
-            told = self._interests(value)
-        except RecordError as error:
-            log.warning("skipped interests that can't be read", reason=str(error))
-        else:
-            self.frontier.heard_interests(told)
 
     async def _announce_predicates(self) -> None:
         """Define the predicates of the settings; a known one keeps its share and state.

@@ -34,7 +34,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "scentline.models.policy.learned:LearnedScorer.choose",
     ),
     "frontier: hear what was learned": (
-        "scentline.agents.worker.worker:Worker._hear_interests",
+        "scentline.agents.frontier.agent:FrontierAgent.hear_interests",
         "scentline.streams.runtime:Broadcast._step",
     ),
     "frontier: count verdicts": ("scentline.models.frontier.ledger:FrontierLedger.count",),

@@ -14,7 +14,7 @@ from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.news import Fresh
 from scentline.models.frontier.pages import KnownRobots
 from scentline.models.frontier.politeness import HostClocks
-from scentline.models.frontier.queue import FEW, CandidateQueue
+from scentline.models.frontier.queue import FEW, CandidateQueue, priorities
 from scentline.models.frontier.rows import Choice, PageRow, TotalsRow
 from scentline.models.frontier.steered import Scope
 from scentline.models.frontier.sweep import Opening, Shards, Sweep
@@ -42,6 +42,7 @@ class Candidates:
 
     def __init__(self, whole: CrawlSettings, scorer: Scorer, random: Random) -> None:
         self.settings = settings = whole.frontier
+        self._rule = settings.rule
         self.scorer = scorer
         self.shards = Shards()
         fetch, states = whole.fetch, self.shards.host_state
@@ -79,8 +80,7 @@ class Candidates:
     @property
     def judged(self) -> int:
         """How many pages were judged, those of other workers included as far as published."""
-        told = (self.scorer.judged(name) for name in self.queues)
-        return max([self.shards.totals().judged, *told])
+        return max([self.shards.totals().judged, *map(self.scorer.judged, self.queues)])
 
     @property
     def answered(self) -> int:
@@ -156,7 +156,7 @@ class Candidates:
     @property
     def unknown(self) -> bool:
         """Whether the next choice has to wait for candidates that are not loaded yet."""
-        return self.opening.blind or (bool(self.opening) and self.settings.rule == "random")
+        return bool(self.opening.unknown or (self.opening and self._rule == "random"))
 
     def note_start(self, *, whole: bool = False) -> list[Rows]:
         """Store in the shards held what to start them with; return the shards where it changed.
@@ -261,7 +261,7 @@ class Candidates:
 
     def priorities_of(self, url: str) -> dict[str, float]:
         """Return a candidate's last priority for each predicate that has it in its queue."""
-        return {name: queue.priority(url) for name, queue in self.queues.items() if url in queue}
+        return priorities(self.queues, url)
 
     def withdraw(self, url: str) -> None:
         """Remove a URL from the queues."""
@@ -313,7 +313,7 @@ class Candidates:
 
     def _explore(self) -> float:
         """Return the share of choices left to chance: all if "random", else none until all rows are loaded."""
-        if self.settings.rule == "random":
+        if self._rule == "random":
             return 1.0
         return 0.0 if self.opening else self.settings.explore
 

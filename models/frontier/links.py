@@ -5,7 +5,7 @@ target's evidence is corrected.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scentline.models.facts import SIGHTINGS, Linked, Neighbour
 from scentline.models.frontier.depth import Depths
@@ -29,7 +29,7 @@ from scentline.models.policy.batch import NEAR, NEAR_AT_MOST
 from scentline.models.policy.candidate import said_in
 from scentline.models.policy.factors import joined, link_features
 from scentline.models.policy.features import link
-from scentline.models.url import IDENTIFIER_BYTES, host, identifier, prefixes_of
+from scentline.models.url import IDENTIFIER_BYTES, host, identifier, identifiers, prefixes_of
 
 
 class Links:
@@ -51,6 +51,7 @@ class Links:
         self._pages = pages
         self._evidence = evidence
         self._lessons = lessons
+        self._counts = lessons.counts_links
         self._bound = bound
         self._depths = depths
         self._wordy = wordy
@@ -148,7 +149,7 @@ class Links:
 
     def _answered(self, row: PageRow) -> Verdict | None:
         """Return the answer for a link target, None without one, or where links do not count."""
-        if (row.verdict is None and not row.failed) or not self._lessons.counts_links:
+        if (row.verdict is None and not row.failed) or not self._counts:
             return None
         return self._lessons.answer(row.verdict, failed=row.failed)
 
@@ -160,11 +161,12 @@ class Links:
         self.noted[shard.partition].add(name)
 
     def _in_links(
-        self, shard: Rows, sighting: Linked, parent: ParentRow, found: Iterable[Link]
+        self, shard: Rows, sighting: Linked, parent: ParentRow, found: Sequence[Link]
     ) -> Iterable[PageRow]:
         """Note links; return the rows of their targets, which the page itself is not among."""
         own = prefixes_of(host(sighting.url))
-        links = {page: each for each in found if (page := identifier(each.url)) != sighting.page}
+        links = dict(zip(identifiers([each.url for each in found]), found, strict=True))
+        links.pop(sighting.page, None)
         said = said_in(links.values()) if self._wordy else [""] * len(links)
         parent.add(links, [each.position for each in links.values()], said)
         urls = {PAGE_PREFIX + page: each.url for page, each in links.items()}
@@ -240,7 +242,7 @@ class Links:
 
     def count(self, row: PageRow, verdict: Verdict, times: int = 1) -> None:
         """Count the links to a page by the verdicts at both ends, if links count; -1 takes them back."""
-        if not self._lessons.counts_links:
+        if not self._counts:
             return
         for predicate, (links, satisfying) in row.links.items():
             self._evidence.count((link(predicate, True),), verdict, times * satisfying)

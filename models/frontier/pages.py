@@ -29,7 +29,7 @@ from scentline.models.frontier.rows import OPEN, HostRow, PageRow, State, Totals
 from scentline.models.page import Verdict
 from scentline.models.records import RobotsTxt
 from scentline.models.settings import FrontierSettings
-from scentline.models.traps import Barren, Bounds, dated, pattern, trap
+from scentline.models.traps import Barren, Bounds, dated, pattern, traps
 from scentline.models.url import host, identifier, origin, server
 
 
@@ -53,19 +53,15 @@ class Pages:
         known, totals = known_pages(shard, urls), totals_of(shard)
         for row in known.values():
             row.depth = row.depth if depth is None else min(row.depth, depth)
-        rows = {key: known.get(key) or self._new(url, depth or 0, totals) for key, url in urls.items()}
+        new = [url for key, url in urls.items() if key not in known]
+        trapped = {} if self._bounds is None else traps(new, self._bounds)
+        rows = {
+            key: known.get(key) or _new(url, depth or 0, totals, trapped.get(url, ""))
+            for key, url in urls.items()
+        }
         if len(known) < len(rows):
             shard.put(TOTALS_KEY, totals)
         return rows
-
-    def _new(self, url: str, depth: int, totals: TotalsRow) -> PageRow:
-        row = PageRow(url=url, depth=depth, discovered=totals.discovered)
-        totals.discovered += 1
-        row.reason = trap(url, self._bounds) if self._bounds is not None else ""
-        if row.reason:
-            row.state = "trapped"
-            totals.count(row.state, 1)
-        return row
 
     def keep(self, shard: Rows, rows: Mapping[bytes, PageRow]) -> None:
         """Stage changed rows by their keys; open ones are to be rescored."""
@@ -107,6 +103,15 @@ class Pages:
         totals = totals_of(shard)
         totals.requests += 1
         shard.put(TOTALS_KEY, totals)
+
+
+def _new(url: str, depth: int, totals: TotalsRow, trap: str) -> PageRow:
+    row = PageRow(url=url, depth=depth, discovered=totals.discovered)
+    totals.discovered += 1
+    if trap:
+        row.state, row.reason = "trapped", trap
+        totals.count(row.state, 1)
+    return row
 
 
 class Spaces:
@@ -204,16 +209,16 @@ def _count_end(row: HostRow, end: Fetched, *, judged: bool) -> None:
 
 
 def _take_end(state: HostState, end: Fetched) -> None:
-    told = end.host
+    told, asked = end.host, end.asked
     if told.server:
         state.server = server(told.server)
     if told.crawl_delay or told.elapsed:
         state.crawl_delay(told.crawl_delay or 0.0)
-    if end.asked and told.elapsed:
+    if asked and told.elapsed:
         state.answered(end.time - told.elapsed, told.elapsed)
     if isinstance(end.result, Missing) and end.result.kind == "retry":
         state.failed(end.time, told.retry_after, overloaded=told.overloaded)
-    elif end.asked:  # robots.txt may refuse without a request
+    elif asked:  # robots.txt may refuse without a request
         state.succeeded(end.time)
 
 

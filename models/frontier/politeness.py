@@ -141,7 +141,7 @@ class Wait(NamedTuple):
 
 
 class HostClocks:
-    """Clocks of recently fetched hosts, over their ``states``, which outlive this process.
+    """Clocks of hosts that may be fetched, over their ``states``, which outlive this process.
 
     A host with a delay has at most one fetch in flight, and starts are at least the delay apart (counted
     from the last start; a fetch that takes longer is waited for). It shares both with the other hosts of its
@@ -187,8 +187,8 @@ class HostClocks:
 
     def ready(self, host: str, now: float) -> bool:
         """Return whether a host may get a request now."""
-        clock = self._known(host)
-        return clock is None or (not clock.busy(self._at_once) and now >= clock.opens())
+        clock = self._clocks.get(host) or self._clock(host)
+        return not clock.busy(self._at_once) and now >= clock.opens()
 
     def wait(self, host: str, now: float) -> Wait:
         """Return why a host is not ready, if it is not; creates no clock."""
@@ -226,15 +226,13 @@ class HostClocks:
 
         A fetch that has been in flight for longer is not expected to.
         """
-        clock = self._known(host)
-        if clock is None:
-            return True
+        clock = self._clock(host)
         last = clock.server.started if clock.delay else clock.started
         busy = clock.busy(self._at_once) and now - last > seconds
         return not busy and clock.opens() <= now + seconds
 
     def waiting(self, now: float) -> int:
-        """Return how many of the recently fetched hosts are not ready."""
+        """Return how many of the hosts with a clock are not ready."""
         return sum(clock.busy(self._at_once) or now < clock.opens() for clock in self._clocks.values())
 
     def next_ready(self, hosts: Iterable[str], now: float) -> float | None:
@@ -244,17 +242,16 @@ class HostClocks:
         """
         earliest = math.inf
         for host in hosts:
-            clock = self._known(host)
-            if clock is None:
-                return now
+            clock = self._clock(host)
             if not clock.busy(self._at_once):
                 earliest = min(earliest, clock.opens())
-        return None if earliest == math.inf else max(now, earliest)
+            if earliest <= now:
+                return now
+        return None if earliest == math.inf else earliest
 
     def apart(self, host: str) -> float:
         """Return the seconds between two requests to a host."""
-        clock = self._known(host)
-        return self._delay_of(host, HostState()) if clock is None else clock.apart
+        return self._clock(host).apart
 
     def steer(self, host: str, seconds: float) -> None:
         """Set the least delay of a host; 0 leaves it to the settings and its robots.txt."""
@@ -320,12 +317,6 @@ class HostClocks:
         """Forget the hosts for which ``hosts`` is true, except those with a fetch in flight."""
         for host in [host for host, clock in self._clocks.items() if not clock.in_flight and hosts(host)]:
             self._clocks.pop(host).server.hosts -= 1
-
-    def _known(self, host: str) -> _Clock | None:
-        clock = self._clocks.get(host)
-        if clock is None and self._states(host) is not None:
-            clock = self._clock(host)
-        return clock
 
     def _clock(self, host: str) -> _Clock:
         clock = self._clocks.get(host)

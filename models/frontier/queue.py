@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace, nsmallest
 from itertools import compress
@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from scentline.models.url import host as host_of
 from scentline.models.url import owner
 
 # Negated priority, order, URL, host: the best compares least. A change creates a new item, and the old one
@@ -123,7 +122,9 @@ class CandidateQueue:
                 self.discard(url)
                 known = None
         elif self._cut is not None and item > self._cut and len(self._live) >= self._left:
-            self._refuse()
+            self._refused += 1
+            if len(self._live) + self._refused > self._limit:
+                self._evict()
             return
         lane = self._lanes.get(host)
         if lane is None:
@@ -160,7 +161,8 @@ class CandidateQueue:
             if priority is None:
                 self.discard(url)
             elif known is not None or not only_held:
-                self.put(url, host_of(url) if known is None else known[3], priority, order)
+                # The host as `models.url.host` has it, without a call: this runs for every score.
+                self.put(url, url.split("/", 3)[2] if known is None else known[3], priority, order)
 
     def holds(self, urls: Iterable[str]) -> int:
         """Return how many of the URLs are here."""
@@ -324,11 +326,6 @@ class CandidateQueue:
         lane.heap = [item for item in lane.heap if self._live.get(item[2]) is item]
         heapify(lane.heap)
 
-    def _refuse(self) -> None:
-        self._refused += 1
-        if len(self._live) + self._refused > self._limit:
-            self._evict()
-
     def _evict(self) -> None:
         """Evict the worst, so that the queue is nine tenths full."""
         self._refused, self._cut = 0, None
@@ -347,3 +344,8 @@ class CandidateQueue:
 
     def _lost(self, priority: float) -> None:
         self._floor = priority if self._floor is None else max(self._floor, priority)
+
+
+def priorities(queues: Mapping[str, CandidateQueue], url: str) -> dict[str, float]:
+    """Return a candidate's priority in each of the queues that has it."""
+    return {name: -queue._live[url][0] for name, queue in queues.items() if url in queue._live}

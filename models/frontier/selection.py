@@ -229,9 +229,9 @@ class Selection:
 
         Where pages are ``scarce``, or this machine is full, each fetch of one owner is one less for the others.
         """
-        hosts = max((len(queue.hosts()) for queue in self._candidates.queues.values()), default=0)
         short = scarce or now < self._filled + FULL_SECONDS
-        self._candidates.fairness.shares.look(now, 0 if short else hosts, self._delay)
+        hosts = () if short else [len(queue.hosts()) for queue in self._candidates.queues.values()]
+        self._candidates.fairness.shares.look(now, max(hosts, default=0), self._delay)
 
     def _window(self, *, scarce: bool) -> int:
         """Return the most pages in flight: few for a policy that learns while pages are ``scarce``."""
@@ -269,7 +269,7 @@ class Selection:
         if picked is None:
             return None
         shard, row, explored, probability = picked
-        priority = self._candidates.priorities_of(row.url)[predicate]
+        priority = self._candidates.queues[predicate].priority(row.url)
         chances = self._candidates.priorities.choose(shard, row, predicate, explored)
         parts = self._turns.parts(heads.of(row.url))
         choice = Choice(predicate, self._rule, explored, probability, priority, now, *chances, parts)

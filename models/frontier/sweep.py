@@ -6,7 +6,7 @@ Opened shards are loaded first: their best candidates, then all other rows.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from scentline.models.frontier.keys import PAGE_PREFIX, Rows, host_key, known_pages, start_of, totals_of
+from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, Rows, known_pages, start_of
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.queue import SWEPT, CandidateQueue
 from scentline.models.frontier.rows import HostRow, PageRow, TotalsRow
@@ -23,33 +23,28 @@ def _place(cursor: bytes | None) -> float:
     return int.from_bytes(found.ljust(4, b"\0")) / 2**32
 
 
-class Opening:
+class Opening(dict[int, tuple[Rows, bytes | None]]):
     """Loads the rows of shards: the best of each by its snapshot, then each row once, shard by shard.
+
+    It has each shard that is not loaded, by its partition, and the key of the last row loaded in turn.
 
     The snapshot may be out of date: some rows are loaded twice, and none is missed.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._best: dict[int, tuple[Rows, Iterator[bytes]]] = {}
-        self._rest: dict[int, tuple[Rows, bytes | None]] = {}
-        self._unknown: set[int] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self._rest)
-
-    @property
-    def blind(self) -> bool:
-        """Whether a shard's best candidates may be among its unloaded rows."""
-        return bool(self._unknown)
+        #: The partitions whose best candidates may be among their unloaded rows.
+        self.unknown: set[int] = set()
 
     @property
     def starting(self) -> bool:
         """Whether some of the shards' best are not loaded yet."""
-        return bool(self._best or self._unknown)
+        return bool(self._best or self.unknown)
 
     def taken_up(self, shards: int) -> float:
         """Return the loaded share of the rows of all ``shards`` held."""
-        left = sum(1.0 - _place(cursor) for _, cursor in self._rest.values())
+        left = sum(1.0 - _place(cursor) for _, cursor in self.values())
         return 1.0 - left / max(1, shards)
 
     def add(self, shard: Rows) -> None:
@@ -57,14 +52,14 @@ class Opening:
         start = start_of(shard)
         if start is not None:
             self._best[shard.partition] = shard, iter(start.best)
-        self._unknown.add(shard.partition)
-        self._rest[shard.partition] = shard, None
+        self.unknown.add(shard.partition)
+        self[shard.partition] = shard, None
 
     def discard(self, shard: Rows) -> None:
         """Stop loading a shard: another worker has it now."""
         self._best.pop(shard.partition, None)
-        self._rest.pop(shard.partition, None)
-        self._unknown.discard(shard.partition)
+        self.pop(shard.partition, None)
+        self.unknown.discard(shard.partition)
 
     def step(self) -> tuple[Rows, list[PageRow]]:
         """Return the next few rows of URLs, and their shard."""
@@ -74,21 +69,21 @@ class Opening:
         """Continue with the best of one shard, and leave the next turn to the next shard."""
         partition, (shard, pages) = next(iter(self._best.items()))
         del self._best[partition]
-        most = FIRST if partition in self._unknown else TAKEN_UP
+        most = FIRST if partition in self.unknown else TAKEN_UP
         taken = list(islice(pages, most))
         if len(taken) == most:
             self._best[partition] = shard, pages
-        self._unknown.discard(partition)
+        self.unknown.discard(partition)
         return shard, [*known_pages(shard, [PAGE_PREFIX + page for page in taken]).values()]
 
     def _step_of_the_rest(self) -> tuple[Rows, list[PageRow]]:
-        partition, (shard, cursor) = next(iter(self._rest.items()))
+        partition, (shard, cursor) = next(iter(self.items()))
         found = list(islice(shard.scan(PAGE_PREFIX, cursor), TAKEN_UP))
         if len(found) < TAKEN_UP:
-            del self._rest[partition]
-            self._unknown.discard(partition)
+            del self[partition]
+            self.unknown.discard(partition)
         else:
-            self._rest[partition] = shard, found[-1][0]
+            self[partition] = shard, found[-1][0]
         return shard, [row for _, row in found if isinstance(row, PageRow)]
 
 
@@ -110,7 +105,7 @@ class Shards(dict[int, Rows]):
     def host_state(self, name: str) -> HostState | None:
         """Return the politeness state of a host, None where it is unknown here."""
         shard = self.get(self.partition_of(name))
-        row = None if shard is None else shard.get(host_key(name))
+        row = None if shard is None else shard.get(HOST_PREFIX + name.encode())
         return row.state if isinstance(row, HostRow) and row.state != HostState() else None
 
     def of(self, url: str) -> Rows | None:
@@ -125,19 +120,20 @@ class Shards(dict[int, Rows]):
 
     def rows_of(self, urls: Iterable[str]) -> list[tuple[Rows, list[PageRow]]]:
         """Return the rows of the known URLs by shard held."""
-        rows: dict[int, list[PageRow]] = {}
-        for found in map(self.find, urls):
-            if found is not None:
-                rows.setdefault(found[0].partition, []).append(found[1])
-        return [(self[partition], each) for partition, each in rows.items()]
+        keys: dict[int, list[bytes]] = {}
+        for url in urls:
+            keys.setdefault(self.partition(url), []).append(PAGE_PREFIX + identifier(url))
+        held = [(self[partition], each) for partition, each in keys.items() if partition in self]
+        return [(shard, [*known_pages(shard, each).values()]) for shard, each in held]
 
     def totals(self) -> TotalsRow:
         """Return the totals over the shards held; callers must not change them."""
-        if len(self) == 1:
-            return totals_of(next(iter(self.values())))
+        rows = [row for shard in self.values() if isinstance(row := shard.get(TOTALS_KEY), TotalsRow)]
+        if len(rows) == 1:
+            return rows[0]
         total = TotalsRow()
-        for shard in self.values():
-            total.add(totals_of(shard))
+        for row in rows:
+            total.add(row)
         return total
 
 

@@ -207,27 +207,27 @@ class LinkTable:
         Words in a link are weighed as anchors, around it as context, above it as headings; all as page words.
         """
         parts = self._sizes[:, links]
-        sizes = np.concatenate((self._page_sizes[pages], *parts))
+        sizes = np.concatenate((self._page_sizes[pages], *parts, *parts))
         starts = self._starts[links] + np.cumsum(parts, axis=0) - parts
-        words = self._words[joined(np.concatenate((self._page_starts[pages], *starts)), sizes)]
+        words = self._words[joined(np.concatenate((self._page_starts[pages], *starts, *starts)), sizes)]
+        of_parts = slice(self._page_sizes[pages].sum(), -parts.sum() or None)
+        places = words.astype(np.intp) * KINDS + PAGE
+        places[of_parts] += np.repeat(_AS, parts.sum(axis=1)) - PAGE
         scale = np.maximum(sizes, 1).astype(float)
         scale[len(pages) :] **= 0.5
-        scale = (sizes > 0) / scale
-        groups = np.cumsum(sizes) - sizes
+        scale, groups = (sizes > 0) / scale, np.cumsum(sizes) - sizes
         # One extra weight for an empty last group to start at; an empty group weighs nothing.
-        weights = np.zeros((len(words) + 1, KINDS))
+        weights = np.zeros(len(places) + 1)
         for of_links, of_pages, known in zip(self._of_links, self._of_pages, knowledge, strict=True):
             # All indices are valid: `clip` keeps numpy from working in a copy of the weights.
-            known.words.by_word.take(words, axis=0, out=weights[:-1], mode="clip")
-            sums = np.add.reduceat(weights, groups, axis=0) * scale[:, None]
-            of_pages[pages, _MEAN], of_pages[pages, _PAGE_WEIGHED] = sums[: len(pages), PAGE], known.pages
-            by_part = sums[len(pages) :].reshape(len(_AS), -1, KINDS)
-            of_links[links, _LINK_WORDS] = np.concatenate(
-                [part[:, [kind, PAGE]] for part, kind in zip(by_part, _AS, strict=True)], axis=1
-            )
+            known.words.weights.take(places, out=weights[:-1], mode="clip")
+            sums = np.add.reduceat(weights, groups) * scale
+            of_pages[pages, _MEAN], of_pages[pages, _PAGE_WEIGHED] = sums[: len(pages)], known.pages
+            by_part = sums[len(pages) :].reshape(2, len(_AS), -1)  # as their own kind, and as a page's
+            of_links[links, _LINK_WORDS] = by_part.T.reshape(-1, 2 * len(_AS))
             of_links[links, _WEIGHED] = known.pages
             if known.named.any:
-                of_links[links, _NAMED] = known.named.in_links(words[sizes[: len(pages)].sum() :], parts)
+                of_links[links, _NAMED] = known.named.in_links(words[of_parts], parts)
 
     # letting go
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scentline.models.frontier.keys import Rows, children_of, parent_of, parents_of
+from scentline.models.frontier.keys import CHILDREN_PREFIX, Rows, parent_of, parents_of
 from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in, places_of
 from scentline.models.page import Verdict
 from scentline.models.policy.batch import LinkingPage, LinkTable
@@ -163,12 +163,11 @@ class InLinks:
         pages: list[LinkingPage] = []
         positions: list[int] = []
         verdicts: list[Verdict] = []
-        for name in names:
-            linking = self._pages.get((shard.partition, name))
-            if linking is None:
-                continue
-            children = children_of(shard, name)
-            if not self._revise(linking, shard, name, children):
+        loaded = [name for name in names if (shard.partition, name) in self._pages]
+        rows = shard.get_all([CHILDREN_PREFIX + name for name in loaded])
+        for name, children in zip(loaded, rows, strict=True):
+            linking = self._pages[shard.partition, name]
+            if not isinstance(children, ChildrenRow) or not self._revise(linking, shard, name, children):
                 continue
             fresh = children.positions[linking.told :]
             pages += [linking.page] * len(fresh)

@@ -351,4 +351,4 @@ class LogRatios(Generic[RuleT]):
         self._beside = np.searchsorted(before, self._beside)
 
     def _for_all(self, array: Vector) -> Vector:
-        return longer(array, self.vocabulary.places)
+        return array if (least := self.vocabulary.places) <= array.shape[-1] else longer(array, least)

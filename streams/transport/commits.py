@@ -1,10 +1,6 @@
-"""How a group is committed: on the embedded log by one batch, on Kafka by four steps.
+"""How a group is committed on Kafka; on the embedded log one batch does (`streams.transport.journal`).
 
-*One batch* of the database that holds log and tables. A crash leaves all of the emissions, the rows, the mark
-row and the inbox's committed offset, or none. So a table is never behind the log, nor ahead of it: it needs no
-changelog, and Faust need not know of it.
-
-*Four steps*, with a changelog of one writer and a RocksDB of the worker's own: at a group's end
+There are four steps, with a changelog of one writer and a RocksDB of the worker's own: at a group's end
 
 (a) the emissions are sent, and the log has them;
 (b) the changed rows and the mark row are appended to the changelog as one record batch, whole or not at all;
@@ -24,7 +20,6 @@ from scentline.streams.runtime import Bus, FencedError
 from scentline.streams.settings import ConfigurationError
 from scentline.streams.topics import changelog_of
 from scentline.streams.transport.database import Entry, TablePartition
-from scentline.streams.transport.journal import Journal
 
 #: Options of Faust's RocksDB store: small buffers, since a worker holds several partitions open.
 OPTIONS: dict[str, Any] = {
@@ -37,32 +32,6 @@ RECOVERY_RECORDS = 131_072
 #: The key that marks the forgetting of a user, in every partition of every changelog: until it is gone,
 #: no worker starts. An embedded log has a file instead (`agents.operate.replacement`).
 FORGETTING = b"\x00forgetting"
-
-
-@dataclass
-class OneBatch:
-    """Commits the groups of a table whose inbox, ``topic``, is read by the consumer group ``group``."""
-
-    journal: Journal
-    group: str
-    table: str
-    topic: str
-    clock: Callable[[], float]  #: Gives the time of day in seconds.
-
-    async def claim(self, partition: int) -> TablePartition:
-        return self.journal.table(self.table)[partition]
-
-    def release(self, partition: int) -> None:
-        """Do nothing: a journal has one writer."""
-
-    async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
-        batch = WriteBatch(raw_mode=True)
-        store: Any = shard.store
-        store.stage(batch, group.rows)
-        if group.absorbed >= 0:
-            place = (self.topic, shard.partition)
-            self.journal.stage_commit(batch, self.group, {place: group.absorbed + 1})
-        self.journal.append_all(group.emissions, self.clock(), batch)
 
 
 class ChangelogWriter(Bus, Protocol):

@@ -140,6 +140,10 @@ class Partition:
         """Return the key of the record at ``offset``."""
         return self.records + pack_offset(offset)
 
+    def encoded(self, entry: Entry) -> tuple[bytes, bytes]:
+        """Return a record's key and bytes."""
+        return self.key(entry.offset), encode_record(*entry[1:])
+
     def newest(self, key: bytes) -> bytes:
         """Return the key that holds the offset of a record key's newest record."""
         return b"k" + self.place + key
@@ -289,9 +293,8 @@ class Database:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Write one entry."""
-        batch = WriteBatch(raw_mode=True)
-        batch.put(key, value)
-        self.write(batch)
+        with self._writing():
+            self._db.put(key, value)
 
     def sync(self) -> None:
         """Return when the disk has everything written."""

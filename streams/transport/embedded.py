@@ -26,9 +26,8 @@ from mode import Service
 from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import APP_ID
-from scentline.streams.transport.commits import OneBatch
 from scentline.streams.transport.database import Entry, Record
-from scentline.streams.transport.journal import Journal, finish
+from scentline.streams.transport.journal import Journal, OneBatch, finish
 
 #: Bounds of one poll, shared by the partitions that have records; each gives at least one. The records fit in
 #: the fifth of an agent's buffer that is left when Faust calls it full: else one agent blocks all.

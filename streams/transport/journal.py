@@ -9,8 +9,9 @@ batch that appends a record deletes the one before.
 
 import asyncio
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ import msgspec
 from rocksdict import WriteBatch
 
 from scentline.models.errors import ScentlineError
+from scentline.streams.inbox import Group, Shard
 from scentline.streams.transport.database import (
     FORMAT,
     Entry,
@@ -29,7 +31,6 @@ from scentline.streams.transport.database import (
     TableMissingError,
     TablePartition,
     TopicMeta,
-    encode_record,
     open_reader,
     open_writer,
     pack_offset,
@@ -220,7 +221,7 @@ class Journal:
         """Append records, and ``batch``, whole or not at all; raises `ValueError` if a key is missing."""
         batch = WriteBatch(raw_mode=True) if batch is None else batch
         ends: dict[Place, int] = {}
-        newest: dict[bytes, int] = {}
+        newest: dict[bytes, bytes] = {}
         for topic, partition, key, value in entries:
             name = (topic, partition)
             log = self._logs.get(name) or self._log(topic, partition)
@@ -235,20 +236,18 @@ class Journal:
             for future in self._waiting.pop(name, ()):
                 finish(future)
 
-    def _stage(self, batch: WriteBatch, log: Partition, entry: Entry, newest: dict[bytes, int]) -> None:
-        """Add a record to a batch; ``newest`` has the offsets of its newest records by key."""
-        batch.put(log.key(entry.offset), encode_record(entry.timestamp, entry.key, entry.value))
+    def _stage(self, batch: WriteBatch, log: Partition, entry: Entry, newest: dict[bytes, bytes]) -> None:
+        """Add a record to a batch; ``newest`` has the packed offsets of its newest records by key."""
+        batch.put(*log.encoded(entry))
         if log.meta.compacted:
             if entry.key is None:
                 raise ValueError(f"appending to a compacted topic at {entry.offset}: no key; expected one")
             index = log.newest(entry.key)
-            before = newest.get(index)
-            if before is None and (raw := self._db.get(index)) is not None:
-                before = unpack_offset(raw)
+            before = newest.get(index) or self._db.get(index)
             if before is not None:
-                batch.delete(log.key(before))
-            batch.put(index, pack_offset(entry.offset))
-            newest[index] = entry.offset
+                batch.delete(log.records + before)
+            newest[index] = pack_offset(entry.offset)
+            batch.put(index, newest[index])
 
     def sync(self) -> None:
         """Return when the disk has everything written, which nothing else waits for."""
@@ -258,7 +257,7 @@ class Journal:
         """Write records with their offsets and times from another log; see `go_on_at`."""
         log = self._log(topic, partition)
         batch = WriteBatch(raw_mode=True)
-        newest: dict[bytes, int] = {}
+        newest: dict[bytes, bytes] = {}
         for entry in entries:
             self._stage(batch, log, entry, newest)
         self._db.write(batch)
@@ -342,6 +341,37 @@ class Journal:
         """Drop the records that their topics no longer keep."""
         for log in self._logs.values():
             log.drop_expired(now)
+
+
+@dataclass
+class OneBatch:
+    """Commits the groups of a table whose inbox, ``topic``, is read by the consumer group ``group``.
+
+    Each is one batch of the database that holds log and tables: a crash leaves all of the emissions, the rows,
+    the mark row and the inbox's committed offset, or none. So a table is never behind the log, nor ahead of it:
+    it needs no changelog, and Faust need not know of it.
+    """
+
+    journal: Journal
+    group: str
+    table: str
+    topic: str
+    clock: Callable[[], float]  #: Gives the time of day in seconds.
+
+    async def claim(self, partition: int) -> TablePartition:
+        return self.journal.table(self.table)[partition]
+
+    def release(self, partition: int) -> None:
+        """Do nothing: a journal has one writer."""
+
+    async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
+        batch = WriteBatch(raw_mode=True)
+        store: Any = shard.store
+        store.stage(batch, group.rows)
+        if group.absorbed >= 0:
+            place = (self.topic, shard.partition)
+            self.journal.stage_commit(batch, self.group, {place: group.absorbed + 1})
+        self.journal.append_all(group.emissions, self.clock(), batch)
 
 
 def _columns(tables: Mapping[str, int]) -> list[str]:

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -23,6 +23,7 @@ from scentline.streams.inbox import Codec, Message, Shard
 from scentline.streams.topics import INTERESTS
 from scentline_lab.simulation.core import Memory
 from tests.agents.cells import a_change, a_ledger, add, taken_back
+from tests.patience import more
 from tests.reference.counts import Counts, plain
 
 EVERYTHING = 1_000_000
@@ -242,7 +243,7 @@ def happen(crawl: Crawl, act: Act) -> None:
 
 
 @pytest.mark.parametrize(("block", "counted"), [(2, EVERYTHING), (BLOCK, EVERYTHING), (2, 8)])
-@settings(max_examples=200, deadline=None)
+@more(4)
 @given(st.data())
 def test_each_count_is_known_once_whatever_is_lost(block: int, counted: int, data: st.DataObject) -> None:
     partitions, workers = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))

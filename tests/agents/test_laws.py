@@ -13,7 +13,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.agent import FrontierShard
@@ -44,9 +44,10 @@ from scentline.models.settings import LearnSettings
 from scentline.streams.inbox import Codec, Shard
 from scentline_lab.simulation.core import Memory
 from tests.models.teaching import significant_log
+from tests.patience import more
 from tests.reference.counts import Counts
 
-LAWS = settings(max_examples=100)  # what every count rests on
+LAWS = more(2)  # what every count rests on
 #: Two predicates, and that a request brought no page.
 PREDICATES = ("p", "q", FAILED)
 NAMES = (BASE, "p:a", "p:b", "x:a", "t:a", "l:p:1")

@@ -174,7 +174,7 @@ PRIOR = {URL_WORD + "ski": {"ski": (40.0, 20.0)}, USER + PSEUDONYM: {"ski": (4.0
 
 @each_case("counted_first", [True, False])
 def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl(counted_first: bool) -> None:
-    scorer = a_paper_scorer("ski")
+    scorer = a_paper_scorer("ski" if counted_first else "tea")
     ledger = FrontierLedger(scorer, 1000, 1000)
     ledger.begin(0)
     prior = Interests(prior=PRIOR | {BASE: {"ski": (80.0, 20.0)}})
@@ -183,6 +183,7 @@ def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl(counted_
             ledger.count(0, [a_change([BASE], {"ski": True}), a_change([BASE], {"ski": False}, 9)])
         else:
             ledger.hear(prior)
+    scorer.add_predicate("ski")  # perhaps later than all of them
     weights = scorer.weights("ski")
     assert weights.base == Base(90, 21)
     assert weights.cell(USER + PSEUDONYM) == (4, 4)

@@ -153,8 +153,8 @@ def test_no_host_is_asked_before_its_time_by_a_crawl_that_is_killed(tmp_path: Pa
 LAYOUT = {"one": ("all",), "two": ("all",)}
 #: What is fetched while faults are waited for says no more of them, and takes as long to recount.
 PACED = {"fetch.delay_seconds": 1}
-#: One of each kind that a worker and a broker meet; `make faults` has them all.
-SHORT = ("kill frontier", "freeze learn", "kill the broker", "join and leave", "poison")
+#: One of each kind that a worker meets; `make faults` has them all.
+SHORT = ("kill frontier", "freeze learn", "join and leave")
 
 
 def test_nothing_is_lost_and_nothing_counted_twice_by_faults(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(tmp_path: Path, e
 
 @pytest.mark.slow
 def test_feeding_a_log_waits_for_who_takes_it_in(tmp_path: Path, broker: Broker, empty_kafka: str) -> None:
-    write_log(tmp_path / "access.log", SyntheticWeb(*SLOW), users=20, accesses=8000)
+    write_log(tmp_path / "access.log", SyntheticWeb(*SLOW), users=20, accesses=3000)
     with crawl_of(SLOW, tmp_path, empty_kafka, 1, PACED) as crawl:
         arguments = ("feed", "access.log", *crawl.options, "--set", "streams.backlog=5")
         with running(tmp_path, *arguments) as feeder:

@@ -8,7 +8,7 @@ import tracemalloc
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -225,10 +225,10 @@ def test_what_is_no_limit_no_candidate_and_no_number_is_refused_without_naming_t
     assert len(queue) == 0
 
 
+@example([(0, 0, True), (1, 0, True), (2, 0, True), (0, 0, False), (3, 0, True)])
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.booleans()), max_size=60))
 def test_an_owner_has_no_more_hosts_than_allowed_others_lose_none(steps: list[tuple[int, int, bool]]) -> None:
-    queue = CandidateQueue(1000, hosts=3)
-    kept: set[str] = set()
+    queue, kept = CandidateQueue(1000, hosts=3), set[str]()
     for number, page, comes in steps:
         host = f"{number}.farm.org" if number < 8 else f"{number}.org"
         url = f"http://{host}/{page}"
@@ -238,8 +238,7 @@ def test_an_owner_has_no_more_hosts_than_allowed_others_lose_none(steps: list[tu
             if number >= 8 or room:
                 kept.add(url)
             else:
-                assert queue.floor is not None
-                assert queue.floor >= page
+                assert queue.floor is not None and queue.floor >= page
         else:
             queue.discard(url)
             kept.discard(url)

@@ -20,7 +20,7 @@ from tests.patience import PATIENCE
 from tests.streams.test_wire import RECORDS
 
 #: Messages that a crawl gets, and the seconds that it has to end; `make fuzz` has 100,000.
-NUMBER = int(os.environ.get("STRANGERS", "6000"))
+NUMBER = int(os.environ.get("STRANGERS", "2000"))
 SECONDS = PATIENCE + NUMBER / 50
 #: Messages that are sent at once.
 _BATCH = 500
