@@ -23,6 +23,7 @@ from scentline.streams.transport.kafka.admin import Admin
 from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
 from tests.agents.commands import printed, running
 from tests.cases import each_case
+from tests.door.clients import Client
 from tests.kafka.crawls import servers, started
 from tests.patience import PATIENCE, wait_for
 from tests.window.windows import entered
@@ -225,6 +226,21 @@ def missing(guarded: Guarded) -> list[str]:
     with Admin(Settings(broker=guarded.plain)) as admin:
         ends = {topic: sum(admin.ends([(topic, 0)]).values()) for topic in WRITTEN}
     return [topic for topic, end in ends.items() if end <= topic.endswith("-changelog")]
+
+
+@pytest.mark.slow
+def test_a_door_does_its_work_with_the_rights_of_fetch(guarded: Guarded, tmp_path: Path) -> None:
+    address, place = f"127.0.0.1:{free_port()}", (topics.STANDING.name, 0)
+    options = ("worker", "door", "--data", "door", "--set", f"door.address={address}")
+    with Admin(Settings(broker=guarded.plain)) as admin:
+        before = admin.ends([place])[place]
+        with running(tmp_path, *options, **guarded.variables("fetch")) as worker:
+            wait_for("its standing", lambda: admin.ends([place])[place] > before)
+            with Client(f"http://{address}", tmp_path / "door", "http://127.0.0.1:9") as client:
+                given = [{"url": "http://example.org/", "seed": True}]
+                assert client.call("discover", urls=given)["said"] == ["taken"]
+            worker.terminate()
+            assert worker.wait(PATIENCE) == 0
 
 
 @pytest.mark.slow
