@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import time
+import uuid
 from collections import deque
 from contextlib import suppress
 from contextvars import ContextVar
@@ -67,20 +68,23 @@ class Frontier(RequestManager):
         self._pages: dict[str, Page] = {}  #: By the unique key of the order's request.
         self._news = asyncio.Event()
         self._started = self._keeps_depth = False
-        self._why = ""
+        self._why = "expected attach() before the run"  #: Why there is nothing to be had.
 
     @classmethod
     async def open(
         cls, url: str, *, token_file: str, ca: str | None = None, certificate: str | None = None, most: int = 16
     ) -> "Frontier":  # fmt: skip
         """Begin to lease up to ``most`` orders from the door at ``url``; the others as for `Link`."""
-        local = await RequestQueue.open(alias="scentline", storage_client=MemoryStorageClient())
+        local = await RequestQueue.open(alias=uuid.uuid4().hex, storage_client=MemoryStorageClient())
         found = cls(Link(url, token_file, ca, certificate), most, local)
         found.door.start()
         return found
 
     def attach(self, crawler: AbstractHttpCrawler) -> None:
         """See the answers that a crawler gets and the data that its handlers push, and end with its run."""
+        if not isinstance(crawler, AbstractHttpCrawler):
+            raise TypeError(f"{type(crawler).__name__}: expected a crawler over HTTP, such as ParselCrawler")
+        self._why = ""
         self._keeps_depth = getattr(crawler, "_max_crawl_depth", None) is not None
 
         async def ended() -> None:
@@ -129,7 +133,7 @@ class Frontier(RequestManager):
         return not self._ready
 
     async def is_finished(self) -> bool:
-        """Return whether the crawl is over; raises `DoorError` where the door was given up."""
+        """Return whether the crawl is over; raises `DoorError` where it can't go on."""
         self._started = True
         if self._why:
             raise DoorError(self._why)

@@ -152,7 +152,7 @@ def test_what_moves_and_what_fails_comes_again_when_the_frontier_says(crawlee: s
     assert run.returncode == 0, (tmp_path / "crawlee.log").read_text()
     assert judged(tmp_path).keys() == expected
     assert [asked[f"{seed}{name}"] for name in ("flaky", "fails", "gone")] == [2, 2, 1]
-    # The target's own request is the one that was moved; what was pushed for it before does not count.
+    # The target is handled once, in its own turn, as the link to what was moved says.
     assert [item["label"] for item in items(tmp_path) if item["url"] == target] == ["page"]
 
 
