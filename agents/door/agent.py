@@ -28,7 +28,7 @@ from scentline.streams.attempts import Place
 from scentline.streams.inbox import Message
 from scentline.streams.metrics import Outcomes, Reading, catalogue
 from scentline.streams.runtime import Runtime
-from scentline.streams.topics import FETCHES, STANDING
+from scentline.streams.topics import FETCHES, SIGHTINGS, STANDING
 
 #: Seconds between two looks for orders to give back.
 LOOK_SECONDS = 1.0
@@ -40,6 +40,8 @@ SHORTEST = 0.01
 CLIENT_SECONDS = 60.0
 #: Seconds that a call waits for readers that lag behind, before it is put off.
 ROOM_SECONDS = 10.0
+#: Facts of a pack at most: with memos they stay below the megabyte that Kafka takes.
+PACKED = 100
 #: Seconds for which a crawl that is over waits for clients that have not heard of it.
 FAREWELL_SECONDS = 15.0
 #: Ended orders that are recognised when they come again.
@@ -275,7 +277,7 @@ class DoorAgent:
             found = [(canonical(link.url, order.url), link) for link in answer.links]
             wanted = tuple(url for url, _ in found if url is not None)
             facts = [Found(url, memo=link.memo, noted=True) for url, link in found if url and link.memo]
-        return [*self._by_host(facts), *self._orders.messages(order, ended, Told(tuple(answer.items), wanted))]
+        return [*self._packed(facts), *self._orders.messages(order, ended, Told(tuple(answer.items), wanted))]
 
     async def discover(self, call: Discover) -> list[str]:
         """Take URLs; return "taken" or why not for each, once they are in the log."""
@@ -297,23 +299,28 @@ class DoorAgent:
             if url and parked is not None and len(parked.links) < MOST_LINKS:
                 parked.links.append((url, given.text))
         self._discovered.inc(len(facts))
-        await self._end(self._by_host(facts), ())
+        await self._end(self._packed(facts), ())
         return said
 
     async def tell(self, facts: Sequence[Found]) -> None:
         """Tell the frontier what a client says of URLs; returns once it is in the log."""
         self.heard = self._clock()
-        await self._end(self._by_host(facts), ())
+        await self._end(self._packed(facts), ())
 
     def held(self, name: str) -> int:
         """Return how many orders of a host, of any where ``name`` is empty, clients hold."""
         return self.leases.held(name, self._clock())
 
-    def _by_host(self, facts: Sequence[Found]) -> list[Message]:
-        by_host: dict[str, list[Fact]] = {}
+    def _packed(self, facts: Sequence[Found]) -> list[Message]:
+        """Return the messages of facts: a pack costs the log and the frontier more than a fact does."""
+        shares: dict[int, list[Fact]] = {}
         for fact in facts:
-            by_host.setdefault(host(fact.url), []).append(fact)
-        return [self._orders.pack(name, found) for name, found in by_host.items()]
+            shares.setdefault(self._runtime.partition(SIGHTINGS, host(fact.url)), []).append(fact)
+        return [
+            self._orders.pack(host(share[0].url), share[start : start + PACKED])
+            for share in shares.values()
+            for start in range(0, len(share), PACKED)
+        ]
 
     async def _learn(self, read: Robots) -> None:
         url = canonical(read.url)

@@ -120,7 +120,9 @@ def discover(ours: Scentline, nginx: Nginx, place: Path, urls: int) -> str:
         with httpx.Client(base_url=f"{url}/door/1", headers=head, timeout=60.0) as client:
             for start in range(0, urls, URLS):
                 found = [_url(n) for n in range(start, min(start + URLS, urls))]
-                while client.post("/discover", json={"client": "bench", "urls": found}).status_code != 200:
+                while (answer := client.post("/discover", json={"client": "bench", "urls": found})).is_error:
+                    if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:  # which says: later
+                        answer.raise_for_status()
                     time.sleep(0.5)
         taken = time.monotonic() - begun
         _rest(usage)
