@@ -45,7 +45,6 @@ class Page:
 
     url: str
     key: Key | None = None
-    memo: str = ""
     begun: float = 0.0
     answer: dict[str, Any] = field(default_factory=dict)
     body: bytes = b""
@@ -181,11 +180,6 @@ class Frontier(RequestManager):
         """Return how many requests were handled or are here; what the frontier has besides is its own."""
         return self._handled + len(self._pages) + await self._local.get_total_count()
 
-    async def purge(self) -> None:
-        """Forget what stayed here; the frontier forgets nothing."""
-        await self._local.purge()
-        self._pending = 0
-
     async def drop(self) -> None:
         """Give back what is held."""
         await self._local.drop()
@@ -201,7 +195,7 @@ class Frontier(RequestManager):
                 depth, headers = made.pop("depth", 0), {**made.pop("headers", {}), **order["conditions"]}
                 request = Request.from_url(key[0], unique_key=" ".join(key), headers=headers, **made)
                 request.crawl_depth = depth
-                self._pages[request.unique_key] = Page(key[0], key, order["memo"])
+                self._pages[request.unique_key] = Page(key[0], key)
                 self._ready.append(request)
                 self._news.set()
                 return
@@ -264,7 +258,7 @@ class Frontier(RequestManager):
         # Crawlee knows how far a link with another strategy may lead.
         if target and (asked.enqueue_strategy == "all" or URL(target).host == URL(asked.url).host):
             moved = 302 if status == 200 else status  # Crawlee has followed it
-            page.answer |= {"status": moved, "target": target, "links": [{"url": target, "memo": page.memo}]}
+            page.answer |= {"status": moved, "target": target}
         if status == 304 or "target" in page.answer:
             raise ContextPipelineInterruptedError("left to the frontier")
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from scentline.agents.operate.record import judged_pages
 from scentline.models.published import Outcome
 from scentline.streams.transport.journal import Journal
@@ -29,15 +31,17 @@ import asyncio, sys, zlib
 from urllib.parse import urljoin
 from crawlee import Request
 from crawlee.crawlers import ParselCrawler
+from crawlee.http_clients import ImpitHttpClient
 from crawlee.proxy_configuration import ProxyConfiguration
 import scentline_client.link as link
 from scentline_client.crawlee import Frontier
 link.LEASE, link.WAIT, link.BEAT = 10, 2, 1
 
-async def main(door, proxy, seed, held):
+async def main(door, proxy, seed, held, follows):
     frontier = await Frontier.open(door, token_file="data/door/token", most=int(held))
     crawler = ParselCrawler(
-        request_manager=frontier, proxy_configuration=ProxyConfiguration(proxy_urls=[proxy])
+        request_manager=frontier, proxy_configuration=ProxyConfiguration(proxy_urls=[proxy]),
+        http_client=ImpitHttpClient(follow_redirects=bool(follows)),
     )
     frontier.attach(crawler)
     failed = []
@@ -72,9 +76,11 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 @contextmanager
-def crawler(python: str, directory: Path, door: str, proxy: str, seed: str) -> Iterator[subprocess.Popen[str]]:
+def crawler(
+    python: str, directory: Path, door: str, proxy: str, seed: str, *, follows: bool = True
+) -> Iterator[subprocess.Popen[str]]:
     kept = os.environ | {"PYTHONPATH": f"{ROOT}/clients", "CRAWLEE_PURGE_ON_START": "0"}
-    command = [python, "-c", CRAWLER, door, proxy, seed, str(HELD)]
+    command = [python, "-c", CRAWLER, door, proxy, seed, str(HELD), "yes" * follows]
     with (
         (directory / "crawlee.log").open("a") as log,
         subprocess.Popen(command, cwd=directory, env=kept, stdout=log, stderr=log, text=True) as run,
@@ -124,7 +130,10 @@ def test_a_crawler_follows_the_learned_order_and_what_it_pushes_are_the_hits(
     assert handled[0] == handled[2]
 
 
-def test_what_moves_and_what_fails_comes_again_when_the_frontier_says(crawlee: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("follows", [True, False])
+def test_what_moves_and_what_fails_comes_again_when_the_frontier_says(
+    crawlee: str, follows: bool, tmp_path: Path
+) -> None:
     seed = "http://tips.test/"
     target = next(url for url in (f"{seed}target{number}" for number in count()) if has_tip(url))
     links = {"/moved": target, "/away": "http://elsewhere.test/"}
@@ -145,13 +154,14 @@ def test_what_moves_and_what_fails_comes_again_when_the_frontier_says(crawlee: s
     with serving(answer) as served:
         command = crawl_of(len(expected) + 1, served.origin, **{"frontier.retry_seconds": 0.5})
         with running(tmp_path, *command, "--door", "127.0.0.1:0") as crawl:
-            with crawler(crawlee, tmp_path, door_of(crawl), served.origin, seed) as run:
+            with crawler(crawlee, tmp_path, door_of(crawl), served.origin, seed, follows=follows) as run:
                 run.wait(PATIENCE)
             crawl.communicate(timeout=PATIENCE)
         asked = Counter(served.targets())
     assert run.returncode == 0, (tmp_path / "crawlee.log").read_text()
     assert judged(tmp_path).keys() == expected
     assert [asked[f"{seed}{name}"] for name in ("flaky", "fails", "gone")] == [2, 2, 1]
+    assert asked[target] == 1 + follows
     # The target is handled once, in its own turn, as the link to what was moved says.
     assert [item["label"] for item in items(tmp_path) if item["url"] == target] == ["page"]
 
