@@ -48,13 +48,20 @@ class Client:
     """
 
     def __init__(
-        self, address: str, data: Path, proxy: str, name: str = "test", asked: Callable[[str], object] = str
+        self,
+        address: str,
+        data: Path,
+        proxy: str | None,
+        name: str = "test",
+        asked: Callable[[str], object] = str,
     ) -> None:
         head = {"Authorization": f"Bearer {(data / 'door/token').read_text()}"}
         self._door = httpx.Client(base_url=f"{address}/door/1", headers=head, timeout=PATIENCE)
         self._web = httpx.Client(proxy=proxy, timeout=PATIENCE)
         self._name = name
         self._asked = asked
+        self._proxied = proxy is not None
+        self._sites: set[str] = set()  #: Those whose robots.txt was read.
 
     def __enter__(self) -> Self:
         return self
@@ -80,21 +87,37 @@ class Client:
         return str(self._door.get("/state").raise_for_status().json()["state"])
 
     def settle(self, orders: Iterable[Mapping[str, str]], found: Found) -> list[str]:
-        answers, bodies = [], b""
+        answers, robots, bodies = [], [], b""
         for order in orders:
+            robots += self._robots(order["url"])
             self._asked(order["url"])
             page = self._web.get(order["url"])
             body = zlib.compress(page.content)
             answers.append({
                 "url": order["url"], "order": order["order"], "status": page.status_code,
-                "headers": dict(page.headers), "target": page.headers.get("location", ""), "body": len(body),
+                "headers": dict(page.headers), "server": self._server(page),
+                "target": page.headers.get("location", ""), "body": len(body),
                 **found(page),
             })  # fmt: skip
             bodies += body
-        head = json.dumps({"client": self._name, "answers": answers}).encode()
+        head = json.dumps({"client": self._name, "answers": answers, "robots": robots}).encode()
         framed = len(head).to_bytes(4, "big") + head + bodies
         said: list[str] = self._post("settle", framed, "application/x-scentline")["said"]
         return said
+
+    def _server(self, page: httpx.Response) -> str:
+        """Return the address of a page's host, unless a proxy was asked."""
+        stream = page.extensions["network_stream"]
+        return "" if self._proxied else str(stream.get_extra_info("server_addr")[0])
+
+    def _robots(self, url: str) -> list[dict[str, Any]]:
+        """Read the robots.txt of a page's site, once."""
+        place = str(httpx.URL(url).join("/robots.txt"))
+        if place in self._sites:
+            return []
+        self._sites.add(place)
+        read = self._web.get(place)
+        return [{"url": place, "status": read.status_code, "text": read.text}]
 
     def crawl(self, seeds: Iterable[str], found: Found, seconds: float = 60.0) -> str:
         """Crawl from ``seeds`` until the door says that it is over; return how it ended."""
