@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from contextlib import ExitStack
+from functools import partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -57,18 +58,8 @@ def test_three_clients_of_a_door_that_is_killed_are_polite_together(tmp_path: Pa
         "frontier.window_max": 16,
     })  # fmt: skip
     address = f"127.0.0.1:{free_port()}"
-    command = (
-        "crawl",
-        "--data",
-        "data",
-        "--predicate",
-        'p="page"',
-        "--policy",
-        "breadth-first",
-        *given,
-        "--door",
-        address,
-    )
+    policy = ("--predicate", 'p="page"', "--policy", "breadth-first")
+    command = ("crawl", "--data", "data", *policy, *given, "--door", address)
     with ExitStack() as resources:
         served = resources.enter_context(serving(watched.answer, "127.0.0.1", SLOW, BUSY))
         seeds = [f"http://{name}:{served.port}/" for name in HOSTS]
@@ -80,8 +71,7 @@ def test_three_clients_of_a_door_that_is_killed_are_polite_together(tmp_path: Pa
                     for name in ("one", "two", "three"):
                         client = clients(door, tmp_path / "data", None, name, asked, seeds)
                         resources.enter_context(client)
-                enough = before + 6
-                wait_for("pages and a refusal", lambda enough=enough: watched.reached(enough))
+                wait_for("pages and a refusal", partial(watched.reached, before + 6))
                 time.sleep(LOGGED)
                 crawl.kill()
                 crawl.wait()
@@ -90,8 +80,8 @@ def test_three_clients_of_a_door_that_is_killed_are_polite_together(tmp_path: Pa
             wait_for("the refusal's end", lambda: watched.asked[BUSY][-1] > watched.refused)
     # That two names have one address is known once both were asked.
     shared = watched.asked["127.0.0.1"][1:]
-    for asked, delay in ((shared, DELAY), (watched.asked[BUSY], DELAY), (watched.asked[SLOW], CRAWL_DELAY)):
-        gaps = [later - earlier for earlier, later in pairwise(asked)]
+    for times, delay in ((shared, DELAY), (watched.asked[BUSY], DELAY), (watched.asked[SLOW], CRAWL_DELAY)):
+        gaps = [later - earlier for earlier, later in pairwise(times)]
         assert min(gaps) > delay - LEEWAY, gaps
     again = min(at for at in watched.asked[BUSY] if at > watched.refused)
     assert again - watched.refused > RETRY_AFTER - LEEWAY
