@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from scentline.agents.door.agent import DoorAgent
 from scentline.agents.door.crawl import Crawl
 from scentline.agents.door.crawls import Crawls, Run
+from scentline.agents.door.listing import Listing
 from scentline.agents.door.proto import BOTH, CALLS, SERVICE, STREAMS, message
 from scentline.agents.door.server import host_and_port, is_loopback
 from scentline.agents.door.urlfrontier import URLFrontier
@@ -17,16 +19,21 @@ CRAWLS: Final = "crawls"  #: The directory of further crawls, in the data.
 
 
 @asynccontextmanager
-async def serving_urlfrontier(settings: Settings, own: Crawl, run: Run | None) -> AsyncIterator[None]:
-    """Serve a crawl where ``door.urlfrontier`` says, and further ones that ``run`` runs.
+async def serving_urlfrontier(
+    settings: Settings, door: DoorAgent, listing: Listing | None = None, run: Run | None = None
+) -> AsyncIterator[None]:
+    """Serve a door's crawl where ``door.urlfrontier`` says, if it does, and further ones that ``run`` runs.
 
     Raises `ConfigurationError`.
     """
     address = settings.door.urlfrontier
+    if not address:
+        yield
+        return
     name, _ = host_and_port(address)
     if not is_loopback(name):
         raise ConfigurationError(f"door.urlfrontier {address}: it has no token; expected a loopback address")
-    crawls = Crawls(own, settings.data / CRAWLS, settings.door.crawls, run)
+    crawls = Crawls(Crawl(door, listing), settings.data / CRAWLS, settings.door.crawls, run)
     service = URLFrontier(crawls, settings.fetch.delay_seconds)
     try:
         import grpc

@@ -75,6 +75,7 @@ class Engine(Worker):
     async def _serve_door(self, door: "DoorAgent") -> None:
         from scentline.agents.door.listing import Listing
         from scentline.agents.door.server import TOKEN_FILE, serving_door
+        from scentline.agents.door.serving import serving_urlfrontier
 
         door.state = lambda: "paused" if self.frontier.core.paused else self.stands
         door.stands = self.frontier.core.awaits
@@ -82,7 +83,8 @@ class Engine(Worker):
         url = await self._resources.enter_async_context(serving_door(self.settings, door, self._figures))
         sys.stderr.write(f"The door: {url}, with the token in {self.settings.data / TOKEN_FILE}\n")
         self.listing = Listing(self.frontier.core, self.frontier.inbox, self.bus, self._carry_out())
-        await self._serve_urlfrontier(door, self.listing, None if self.settings.on_kafka else self._further)
+        run = None if self.settings.on_kafka else self._further
+        await self._resources.enter_async_context(serving_urlfrontier(self.settings, door, self.listing, run))
 
     @asynccontextmanager
     async def _further(self, directory: Path) -> AsyncIterator["Crawl"]:

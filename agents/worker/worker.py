@@ -48,8 +48,6 @@ from scentline.streams.transport.embedded import watch
 
 if TYPE_CHECKING:
     from scentline.agents.door.agent import DoorAgent
-    from scentline.agents.door.crawls import Run
-    from scentline.agents.door.listing import Listing
 
 #: The roles, in the order in which messages flow, and those with an inbox and a table.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
@@ -163,6 +161,7 @@ class Worker:
         """Serve the door; here it knows of the frontiers what they publish, and of orders that they came."""
         from scentline.agents.door.elsewhere import Elsewhere
         from scentline.agents.door.server import serving_door
+        from scentline.agents.door.serving import serving_urlfrontier
 
         frontiers = Elsewhere(self.runtimes[DOOR].clock)
         await self._follow(STANDING, frontiers.hear)
@@ -172,18 +171,7 @@ class Worker:
             door.room = Downstream(self.settings, self.bus.partitions(SIGHTINGS.name), self._waits, roles).room
         url = await self._resources.enter_async_context(serving_door(self.settings, door, dict))
         log.info("the door is open", url=url)
-        await self._serve_urlfrontier(door)
-
-    async def _serve_urlfrontier(
-        self, door: "DoorAgent", listing: "Listing | None" = None, run: "Run | None" = None
-    ) -> None:
-        """Serve URLFrontier beside a door, if the settings say so; ``run`` runs further crawls."""
-        if self.settings.door.urlfrontier:
-            from scentline.agents.door.crawl import Crawl
-            from scentline.agents.door.serving import serving_urlfrontier
-
-            served = serving_urlfrontier(self.settings, Crawl(door, listing), run)
-            await self._resources.enter_async_context(served)
+        await self._resources.enter_async_context(serving_urlfrontier(self.settings, door))
 
     def _carry_out(self) -> CarryOut | None:
         """Return what carries out people's requests here: on Kafka they come by the log."""
