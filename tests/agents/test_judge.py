@@ -146,29 +146,6 @@ def test_without_word_meanings_nobody_hears_what_the_page_is_about(changed: dict
     assert fact.result.subject == ""  # type: ignore[union-attr]
 
 
-def test_a_page_holds_the_items_that_a_client_found_in_it_by_their_exact_names() -> None:
-    asked = {"tip": 'item("Tip") and "snow" and not item("Advert")', "other": 'item("tip") or item("Ti")'}
-    found = told(a_page(items=("Tip", "Note")), a_page(url="http://a.org/more"), asked=asked)
-    verdicts = [outcome.verdict for messages in found for outcome in outcomes(messages)]
-    assert verdicts == [{"tip": True, "other": False}, {"tip": False, "other": False}]
-
-
-@each_case(("changed", "followed"), [
-    ({}, [("http://a.org/snow", ("more", "snow")), ("http://x.org/", ()), ("http://y.org/", ())]),
-    ({"kind": "text/plain"}, [(url, ()) for url in ("http://x.org/", "http://a.org/snow", "http://y.org/")]),
-    ({"nofollow": True}, []),
-    ({"html": HTML + b'<meta name="robots" content="nofollow">'}, []),
-    ({"wanted": ()}, []),
-])  # fmt: skip
-def test_of_a_pages_links_those_that_a_client_wants_are_followed_also_such_as_it_lacks(
-    changed: dict[str, Any], followed: list[tuple[str, tuple[str, ...]]]
-) -> None:
-    wanted = {"wanted": ("http://x.org/", "http://a.org/snow", URL, "http://y.org/", "http://z.org/")}
-    (messages,) = told(a_page(**wanted | changed), judge={"links": 3})
-    (outcome,) = outcomes(messages)
-    assert [(link.url, link.anchor) for link in outcome.links] == followed
-
-
 def failing(page: Page) -> list[str]:
     raise OSError("no model")
 

@@ -11,6 +11,8 @@ from scentline.agents.operate.record import judged_pages
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running
+from tests.agents.test_judge import HTML, URL, a_page, outcomes, told
+from tests.cases import each_case
 from tests.door.clients import Client, door_of, has_tip
 from tests.e2e.crawls import SIZE, exact, options, synthetic
 from tests.patience import PATIENCE
@@ -46,3 +48,29 @@ def test_a_crawl_by_the_items_and_links_of_a_client(tmp_path: Path) -> None:
     assert verdicts == {url: {"tip": has_tip(url), "late": not has_tip(url)} for url in pages}
     assert {urlsplit(url).hostname for url in pages} == {urlsplit(seed).hostname}
     exact(tmp_path, "--data", "data", judged=PAGES)
+
+
+# what the judge makes of it
+
+
+def test_a_page_holds_the_items_that_a_client_found_in_it_by_their_exact_names() -> None:
+    asked = {"tip": 'item("Tip") and "snow" and not item("Advert")', "other": 'item("tip") or item("Ti")'}
+    found = told(a_page(items=("Tip", "Note")), a_page(url="http://a.org/more"), asked=asked)
+    verdicts = [outcome.verdict for messages in found for outcome in outcomes(messages)]
+    assert verdicts == [{"tip": True, "other": False}, {"tip": False, "other": False}]
+
+
+@each_case(("changed", "followed"), [
+    ({}, [("http://a.org/snow", ("more", "snow")), ("http://x.org/", ()), ("http://y.org/", ())]),
+    ({"kind": "text/plain"}, [(url, ()) for url in ("http://x.org/", "http://a.org/snow", "http://y.org/")]),
+    ({"nofollow": True}, []),
+    ({"html": HTML + b'<meta name="robots" content="nofollow">'}, []),
+    ({"wanted": ()}, []),
+])  # fmt: skip
+def test_of_a_pages_links_those_that_a_client_wants_are_followed_also_such_as_it_lacks(
+    changed: dict[str, Any], followed: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    wanted = {"wanted": ("http://x.org/", "http://a.org/snow", URL, "http://y.org/", "http://z.org/")}
+    (messages,) = told(a_page(**wanted | changed), judge={"links": 3})
+    (outcome,) = outcomes(messages)
+    assert [(link.url, link.anchor) for link in outcome.links] == followed
