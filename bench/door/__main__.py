@@ -64,7 +64,8 @@ def _compare(given: argparse.Namespace, directory: Path) -> None:
     pages, seconds = (200, 10) if given.quick else (1_000, 60)
     how = {"pages": given.pages or pages, "seconds": given.seconds or seconds, "rounds": given.rounds}
     for of in webs(directory):
-        if of.name in (given.web or (of.name,)):
+        # Crawlee's spider knows the articles alone.
+        if of.name in (given.web or (of.name,)) and (given.crawler == "scrapy" or of.labels is not None):
             place = directory / of.name
             found = compared(given.crawler, of, given.python.absolute(), find(given.nginx), place, how)
             print(found, flush=True)

@@ -62,7 +62,8 @@ def client(of: Crawler, url: str, token: str) -> Crawler:
     """Return a crawler that asks a door for the pages that it would choose itself."""
     where = {"SCENTLINE_URL": url, "SCENTLINE_TOKEN_FILE": token}
     if isinstance(of, Scrapy):
-        settings = {**of.settings, **where, "ADDONS": json.dumps({"scentline_client.scrapy.Addon": 500})}
+        kept = {name: value for name, value in of.settings.items() if not name.startswith("CLOSESPIDER_")}
+        settings = {**kept, **where, "ADDONS": json.dumps({"scentline_client.scrapy.Addon": 500})}
         return ScrapyAtDoor(of.seeds, None, f"{of.name} + door", of.python, settings, of.within)
     if isinstance(of, Crawlee):
         return CrawleeAtDoor(of.seeds, None, f"{of.name} + door", of.python, where)
@@ -134,4 +135,6 @@ def crawlers(kind: str, of: Web, python: Path, pages: int | None, delay: float) 
     if kind == "crawlee":
         return ours, Crawlee(seeds, pages, "Crawlee", python)
     polite = {"DOWNLOAD_DELAY": f"{delay:g}", "RANDOMIZE_DOWNLOAD_DELAY": "False"} if delay else {}
-    return ours, Scrapy(seeds, pages, "Scrapy", python, polite, within)
+    # Its own count of pages has those in it that are not there.
+    most = {} if pages is None else {"CLOSESPIDER_ITEMCOUNT": f"{pages}"}
+    return ours, Scrapy(seeds, None, "Scrapy", python, {**polite, **most}, within)
