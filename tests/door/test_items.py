@@ -11,7 +11,8 @@ from scentline.agents.operate.record import judged_pages
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running
-from tests.agents.test_judge import HTML, URL, a_page, outcomes, told
+from tests.agents.scenarios import outcomes
+from tests.agents.test_judge import HTML, URL, a_page, told
 from tests.cases import each_case
 from tests.door.clients import Client, door_of, has_tip
 from tests.e2e.crawls import SIZE, exact, options, synthetic
