@@ -19,7 +19,7 @@ NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka door clock stages size budget fuzz docs screenshots manifests lock clean
+.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka crawlers door clock stages size budget fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -96,6 +96,9 @@ kafka-stop: develop ## stop that broker; what it kept stays in .kafka/broker
 
 demo: setup ## crawl a synthetic web for about a minute and show what came of it
 	@$(BIN)/scentline demo
+
+crawlers: $(CRAWLERS)/installed.stamp ## install Scrapy and Crawlee, for the tests of doors and the benches
+	@:
 
 # Scrapy and Crawlee live apart from what the crawler itself needs.
 $(CRAWLERS)/installed.stamp: bench/crawl/requirements.txt $(CREATED)

@@ -214,7 +214,7 @@ def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     assert set(values("outcome", catalogue.FETCHED.name)) == {*OUTCOMES, EXPIRED}
     assert values("outcome", catalogue.HUB_REVISITS.name) == list(HUB_OUTCOMES)
     assert values("outcome", catalogue.REVISITS.name) == list(REVISIT_OUTCOMES)
-    assert values("said", catalogue.DOOR_ANSWERS.name) == list(get_args(Taken))
+    assert values("outcome", catalogue.DOOR_ANSWERS.name) == list(get_args(Taken))
     assert values("kind", catalogue.CHANGES.name) == list(KINDS)
     assert values("chosen", catalogue.ORDERS.name) == list(CHOSEN)
     assert values("reason", catalogue.HOSTS_HELD.name) == list(WHY)

@@ -16,7 +16,7 @@ def _python_with(name: str) -> str:
     try:
         subprocess.run([python, "-c", f"import {name}"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
-        pytest.skip(f"no {name} in {python}; `make bench-quick` installs it, {NAME} names another Python")
+        pytest.skip(f"no {name} in {python}; `make crawlers` installs it, {NAME} names another Python")
     return python
 
 

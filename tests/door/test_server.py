@@ -20,6 +20,8 @@ from scentline.agents.door.agent import DoorAgent
 from scentline.agents.door.server import serving_door
 from scentline.models.facts import Early, Found, Missing, Moved
 from scentline.models.records import FetchedPage
+from scentline.streams.metrics import Reading, catalogue
+from scentline.streams.metrics.endpoint import serving_metrics
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import PAGES
@@ -28,6 +30,7 @@ from tests.agents.loopback import awaited
 from tests.agents.shards import a_runtime, journal_of
 from tests.agents.test_fetch_agent import NOW, facts_in, written
 from tests.cases import each_case
+from tests.streams.scraping import PATIENT, get, read
 
 TOKEN = "a token of sixteen and more"
 URL = "http://a.test/1"
@@ -245,6 +248,25 @@ async def test_an_open_address_needs_tls_and_clients_of_an_authority_a_certifica
             context.load_cert_chain(certificate, key)
             async with httpx.AsyncClient(base_url=url, headers=head, verify=context) as known:
                 assert (await known.get("/door/1/state")).json()["protocol"] == 1
+
+
+@awaited
+async def test_a_doors_metrics_count_its_clients_orders_and_answers() -> None:
+    async with visiting() as visitor:
+        visitor.park()
+        visitor.park("http://b.test/")
+        await visitor.settle(status=404)
+        await visitor.call("discover", urls=[{"url": "http://c.test/"}])
+        visitor.door.measure(reading := Reading())
+        metrics = visitor.runtime.metrics
+        async with serving_metrics("127.0.0.1", 0, PATIENT, metrics) as url:
+            _, text = await get(f"{url}/metrics")
+    scrape, gauges = read(text), {family.name: family.samples[0].value for family in reading.families()}
+    own = {metric.name for metric in catalogue.CATALOGUE if metric.name.startswith("scentline_door")}
+    assert own == {name for name in (*gauges, *scrape.kinds) if name.startswith("scentline_door")}
+    assert [gauges[metric.name] for metric in (catalogue.DOOR_CLIENTS, catalogue.DOOR_PARKED)] == [1, 1]
+    assert [scrape.of(metric) for metric in (catalogue.DOOR_DISCOVERED, catalogue.DOOR_RETURNED)] == [1, 0]
+    assert scrape.of(catalogue.DOOR_ANSWERS, outcome="ok") == scrape.sum(catalogue.DOOR_ANSWERS) == 1
 
 
 @awaited
