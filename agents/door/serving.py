@@ -1,5 +1,6 @@
 """Serving URLFrontier's gRPC. Its clients have no token: it is for a loopback address only."""
 
+import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -35,6 +36,8 @@ async def serving_urlfrontier(
         raise ConfigurationError(f"door.urlfrontier {address}: it has no token; expected a loopback address")
     crawls = Crawls(Crawl(door, listing), settings.data / CRAWLS, settings.door.crawls, run)
     service = URLFrontier(crawls, settings.fetch.delay_seconds)
+    # Its handlers of forks can stop it for ever when a process is started, as the judge's is.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
     try:
         import grpc
 

@@ -28,6 +28,11 @@ PAGES = 40
 DAY = 86_400
 
 
+#: How a call ends whose service is gone, also before the client notices that.
+ENDS = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
+GONE_SECONDS = 20.0
+
+
 def has_tip(url: str) -> bool:
     return zlib.crc32(url.encode()) % 2 == 0
 
@@ -41,7 +46,8 @@ class Topology:
         self.links: dict[str, set[str]] = {}
 
     def spout(self) -> list[Any]:
-        found: list[Any] = self._client("GetURLs", max_urls_per_queue=10, delay_requestable=300, max_queues=10)
+        asked = {"max_urls_per_queue": 10, "delay_requestable": 300, "max_queues": 10}
+        found: list[Any] = self._client("GetURLs", GONE_SECONDS, **asked)
         return found
 
     def crawl(self, seeds: list[str]) -> None:
@@ -52,7 +58,7 @@ class Topology:
                 for found in self.spout():
                     self.fetch(found.url, kept(found))
         except grpc.RpcError as error:
-            assert error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED), error
+            assert error.code() in ENDS, error
 
     def fetch(self, url: str, metadata: dict[str, tuple[str, ...]]) -> None:
         answer = self._web.answer(url, {})

@@ -1,5 +1,6 @@
 """A client of URLFrontier's gRPC, with messages as the door makes them, and a crawl that serves it."""
 
+import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,8 @@ from tests.agents.commands import running
 from tests.e2e.crawls import options
 from tests.patience import PATIENCE
 
+# Its handlers of forks can stop it for ever when a process is started, as tests start commands.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 grpc = pytest.importorskip("grpc")  # of the extra urlfrontier
 
 #: By name, a value or several.
@@ -36,12 +39,11 @@ class Client:
     ) -> None:
         self._channel.close()
 
-    def __call__(self, name: str, **fields: Any) -> Any:
+    def __call__(self, name: str, seconds: float = PATIENCE, **fields: Any) -> Any:
         """Return the answer to a call, a list where it is a stream."""
         request = message(CALLS[name][0])(**fields)
-        answer = self._call(name, "unary_stream" if name in STREAMS else "unary_unary")(
-            request, timeout=PATIENCE
-        )
+        call = self._call(name, "unary_stream" if name in STREAMS else "unary_unary")
+        answer = call(request, timeout=seconds)
         return list(answer) if name in STREAMS else answer
 
     def send(self, name: str, *requests: Any) -> list[Any]:
