@@ -4,7 +4,9 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,6 +73,20 @@ def kept(directory: Path | None, what: Sequence[object], kind: type[Made], make:
         directory.mkdir(parents=True, exist_ok=True)
         path.write_bytes(msgspec.json.encode(make()))
     return msgspec.json.decode(path.read_bytes(), type=kind)
+
+
+@contextmanager
+def directory_of(keep: Path | None, name: str) -> Iterator[Path]:
+    """Give the new directory ``keep``, or without one a directory that goes at the end.
+
+    Raises `FileExistsError`: crawls that are there already would go on.
+    """
+    if keep is not None:
+        keep.mkdir(parents=True)
+        yield keep.absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix=f"scentline-{name}-") as directory:
+        yield Path(directory)
 
 
 def children_cpu() -> float:

@@ -322,6 +322,11 @@ class Stateful(Generic[Row]):
         for shard in list(self.shards.values()):
             await self.commit(shard)
 
+    def absorbed(self, ends: Mapping[int, int]) -> bool:
+        """Return whether all before these offsets, by partition, is absorbed here."""
+        marks = self._positions()
+        return all(marks.get(partition, -1) >= end for partition, end in ends.items())
+
     async def unabsorbed(self) -> int:
         """Return how many messages the inbox has yet to absorb; all of its partitions are owned here."""
         ends, marks = await self.runtime.bus.ends(self.topic.name), self._positions()

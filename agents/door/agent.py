@@ -15,10 +15,11 @@ import msgspec
 
 from scentline.agents.door.leases import GRACE_SECONDS, MOST_LINKS, Leases, Parked, Taken, name_of
 from scentline.agents.door.telling import Answer, Discover, Lease, Robots, Settle, Wanted, ended_of
-from scentline.agents.fetch.orders import Fact, Orders, Told
+from scentline.agents.fetch.orders import Orders, Told
 from scentline.agents.fetch.result import Ended, validators
 from scentline.agents.fetch.robots import Robots as KnownRobots
 from scentline.agents.fetch.servers import Recent
+from scentline.agents.operate.requests import finding
 from scentline.models.errors import ScentlineError
 from scentline.models.facts import Early, Found
 from scentline.models.published import DoorStanding
@@ -40,8 +41,6 @@ SHORTEST = 0.01
 CLIENT_SECONDS = 60.0
 #: Seconds that a call waits for readers that lag behind, before it is put off.
 ROOM_SECONDS = 10.0
-#: Facts of a pack at most: with memos they stay below the megabyte that Kafka takes.
-PACKED = 100
 #: Seconds for which a crawl that is over waits for clients that have not heard of it.
 FAREWELL_SECONDS = 15.0
 #: Ended orders that are recognised when they come again.
@@ -96,7 +95,7 @@ class DoorAgent:
 
     def measure(self, reading: Reading) -> None:
         """Add the orders at clients, and the clients."""
-        reading.add(catalogue.FETCHING, self.leases.leased)
+        reading.add(catalogue.FETCHING, self.held())
         reading.add(catalogue.FETCH_SLOTS, self._runtime.settings.fetch.connections)
         reading.add(catalogue.DOOR_PARKED, len(self.leases.parked))
         reading.add(catalogue.DOOR_CLIENTS, self.clients)
@@ -192,7 +191,7 @@ class DoorAgent:
         """Return how it stands, at no time; None without a partition."""
         held = self._held()
         return DoorStanding(
-            worker=str(min(held)), time=0.0, clients=self.clients, leased=self.leases.leased,
+            worker=str(min(held)), time=0.0, clients=self.clients, leased=self.held(),
             parked=len(self.leases.parked), heard=self.heard,
         ) if held else None  # fmt: skip
 
@@ -307,20 +306,12 @@ class DoorAgent:
         self.heard = self._clock()
         await self._end(self._packed(facts), ())
 
-    def held(self, name: str) -> int:
+    def held(self, name: str = "") -> int:
         """Return how many orders of a host, of any where ``name`` is empty, clients hold."""
-        return self.leases.held(name, self._clock())
+        return self.leases.held(self._clock(), name)
 
     def _packed(self, facts: Sequence[Found]) -> list[Message]:
-        """Return the messages of facts: a pack costs the log and the frontier more than a fact does."""
-        shares: dict[int, list[Fact]] = {}
-        for fact in facts:
-            shares.setdefault(self._runtime.partition(SIGHTINGS, host(fact.url)), []).append(fact)
-        return [
-            self._orders.pack(host(share[0].url), share[start : start + PACKED])
-            for share in shares.values()
-            for start in range(0, len(share), PACKED)
-        ]
+        return finding(facts, self._runtime.bus.partitions(SIGHTINGS.name))
 
     async def _learn(self, read: Robots) -> None:
         url = canonical(read.url)

@@ -147,12 +147,7 @@ class Leases:
         parked = self.parked.get(url)
         return parked if parked is not None and name_of(parked.order) == name else None
 
-    @property
-    def leased(self) -> int:
-        """How many orders clients hold."""
-        return sum(parked.until > 0 for parked in self.parked.values())
-
-    def held(self, name: str, now: float) -> int:
+    def held(self, now: float, name: str = "") -> int:
         """Return how many orders of a host, of any where ``name`` is empty, clients hold."""
         return sum(each.until > now and name in ("", host(url)) for url, each in self.parked.items())
 

@@ -44,10 +44,10 @@ class Listing:
 
     async def caught_up(self) -> None:
         """Wait until the frontier's rows have what the log has now, for a few seconds at most."""
-        ends, shards = await self._bus.ends(self._inbox.topic.name), self._inbox.shards
+        ends = await self._bus.ends(self._inbox.topic.name)
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOST_SECONDS):
-                while any(n not in shards or shards[n].mark.offset + 1 < end for n, end in ends.items()):
+                while not self._inbox.absorbed(ends):
                     await asyncio.sleep(_LOOK_SECONDS)
         await self._inbox.flush()
 

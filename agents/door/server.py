@@ -112,10 +112,9 @@ class Calls:
         return _json(found | (self._standing() if state in OVER else {"state": state}))
 
     def _standing(self) -> dict[str, Any]:
-        leases = self._door.leases
         return {
-            "state": self._door.state(), "clients": self._door.clients, "leased": leases.leased,
-            "parked": len(leases.parked), **self._figures(),
+            "state": self._door.state(), "clients": self._door.clients, "leased": self._door.held(),
+            "parked": len(self._door.leases.parked), **self._figures(),
         }  # fmt: skip
 
 

@@ -10,12 +10,12 @@ from typing import Annotated, Final
 
 import msgspec
 
-from scentline.agents.fetch.client import KEPT, KEPT_LENGTH, MOVED, PERMANENT, check
+from scentline.agents.fetch.client import KEPT, KEPT_LENGTH, MOVED, check, moved
 from scentline.agents.fetch.result import Body, Ended, FetchError, Result
-from scentline.models.facts import Early, Moved, Same
+from scentline.models.facts import Early, Kind, Same
 from scentline.models.records import HostAnswer, ItemName, Memo, Natural, Seconds
 from scentline.models.settings import LONGEST_LEASE
-from scentline.models.url import MAX_LENGTH, canonical
+from scentline.models.url import MAX_LENGTH
 
 #: Bounds of a call and of its parts.
 MOST_CALL: Final = 16 * 1024 * 1024
@@ -26,7 +26,7 @@ _Text = Annotated[str, msgspec.Meta(max_length=1_000)]
 _Url = Annotated[str, msgspec.Meta(max_length=4 * MAX_LENGTH)]
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 #: Reasons for which a client has no answer: what follows, and whether no server answered.
-REASONS: Final = {
+REASONS: Final[dict[str, tuple[Kind, str, bool]]] = {
     "robots": ("refused", "robots.txt", False),
     "timeout": ("retry", "timeout", True),
     "dns": ("retry", "dns", True),
@@ -143,14 +143,11 @@ def _result(answer: Answer, body: bytes, most: int, headers: dict[str, str], now
         if answer.reason == "back":
             return Early(0.0)
         kind, reason, unanswered = REASONS.get(answer.reason, REASONS["failed"])
-        raise FetchError(kind, reason, unanswered=unanswered)  # type: ignore[arg-type]
+        raise FetchError(kind, reason, unanswered=unanswered)
     if answer.status == 304:
         return Same()
     if answer.status in MOVED and answer.target:
-        target = canonical(answer.target, answer.url)
-        if target is None or target == answer.url:
-            raise FetchError("gone", "redirect to itself" if target else "redirect to no page")
-        return Moved(target, answer.status in PERMANENT)
+        return moved(answer.url, answer.status, answer.target)
     check(answer.status, headers, now)
     content = inflated(body, most) if answer.body else _page(answer).encode()
     if len(content) > most:

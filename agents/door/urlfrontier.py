@@ -45,8 +45,8 @@ class URLFrontier:
     async def PutURLs(self, items: AsyncIterator[Any]) -> AsyncIterator[Any]:
         async for batch in gathered(items):
             given = [_given(item) for item in batch]
-            for item, status in zip(batch, await self._put(given), strict=True):
-                yield message("AckMessage")(ID=item.ID or _given(item)[0].url, status=status)
+            for item, (info, _), status in zip(batch, given, await self._put(given), strict=True):
+                yield message("AckMessage")(ID=item.ID or info.url, status=status)
 
     async def PutDiscovered(self, batches: AsyncIterator[Any]) -> AsyncIterator[Any]:
         async for batch in batches:

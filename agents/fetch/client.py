@@ -37,7 +37,7 @@ READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})  #: M
 KEPT = ("content-type", "content-language", "etag", "last-modified", "link", "x-robots-tag")
 KEPT_LENGTH = 1000
 
-MOVED, PERMANENT = frozenset({300, 301, 302, 303, 307, 308}), frozenset({301, 308})
+MOVED, _PERMANENT = frozenset({300, 301, 302, 303, 307, 308}), frozenset({301, 308})
 # The statuses below 500 that say nothing about the page: proxy authentication required, request timeout, too
 # early, too many requests.
 _PASSING = frozenset({407, 408, 425, 429})
@@ -130,12 +130,8 @@ class Client:
                 self.sitemaps.seen(url, media_type(headers))
             if status == 304 and asked:
                 return Same()
-            moved = headers.get("location") if status in MOVED else None
-            if moved is not None:
-                target = canonical(moved, url)
-                if target is None or target == url:
-                    raise FetchError("gone", "redirect to itself" if target else "redirect to no page")
-                return Moved(target, status in PERMANENT)
+            if status in MOVED and "location" in headers:
+                return moved(url, status, headers["location"])
             check(status, headers, self._clock())
             tags = (value for name, value in response.headers.raw if name.lower() == b"x-robots-tag")
             asks = directives(map(_decoded, tags), self._agent)
@@ -170,8 +166,8 @@ class Client:
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
                 return Answer(status, None, content, version_of(headers))
-            moved = headers.get("location") if status in MOVED else None
-            leads_to = None if moved is None else canonical(moved, url)
+            location = headers.get("location") if status in MOVED else None
+            leads_to = None if location is None else canonical(location, url)
             wait = retry_after(headers.get("retry-after"), self._clock())
             return Answer(status, leads_to, b"", retry_after=wait)
 
@@ -183,6 +179,14 @@ class Client:
             raise FetchError("unfit", f"body over {limit} bytes")
         coding = headers.get("content-encoding", "")
         return await read_body(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)
+
+
+def moved(url: str, status: int, location: str) -> Moved:
+    """Return the redirect of a canonical URL; raises `FetchError` where ``location`` leads to no other page."""
+    target = canonical(location, url)
+    if target is None or target == url:
+        raise FetchError("gone", "redirect to itself" if target else "redirect to no page")
+    return Moved(target, status in _PERMANENT)
 
 
 def fields(response: httpx.Response) -> dict[str, str]:

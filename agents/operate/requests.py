@@ -38,7 +38,7 @@ from scentline.streams.topics import CONTROL, SIGHTINGS
 MOST_URLS = 10_000
 #: Most exclusions, and most hosts with their own delay: each frontier keeps them in memory.
 MOST_STEERED = 1_000
-# Seeds in a message; Kafka accepts up to a megabyte.
+# Facts in a message, which stays far below what a broker accepts.
 _PACKED = 100
 
 State: TypeAlias = Literal["active", "paused", "removed"]
@@ -236,9 +236,14 @@ def messages(record: Record, partitions: Callable[[str], int]) -> list[Message]:
 
 def seeding(urls: Iterable[str], partitions: int) -> list[Message]:
     """Return the messages that seed the frontier with canonical URLs; repeating them does no harm."""
-    shares: dict[int, list[str]] = {}
-    for url in urls:
-        shares.setdefault(partition_of(host(url), partitions), []).append(url)
+    return finding((Found(url, seed=True) for url in urls), partitions)
+
+
+def finding(facts: Iterable[Found], partitions: int) -> list[Message]:
+    """Return the messages of facts, a part of each partition's in one: a message costs more than a fact."""
+    shares: dict[int, list[Found]] = {}
+    for fact in facts:
+        shares.setdefault(partition_of(host(fact.url), partitions), []).append(fact)
     return [
         (SIGHTINGS.name, partition, None, encode(_pack(share[start : start + _PACKED])))
         for partition, share in shares.items()
@@ -246,5 +251,5 @@ def seeding(urls: Iterable[str], partitions: int) -> list[Message]:
     ]
 
 
-def _pack(urls: Sequence[str]) -> Pack[Found]:
-    return Pack(facts=[(0, index, Found(url, seed=True)) for index, url in enumerate(urls)])
+def _pack(facts: Sequence[Found]) -> Pack[Found]:
+    return Pack(facts=[(0, index, fact) for index, fact in enumerate(facts)])

@@ -136,8 +136,7 @@ class Engine(Worker):
     async def take_up(self) -> None:
         """Wait until the frontier has read what the learner knows, above all an earlier crawl's state."""
         ends = await self.bus.ends(EVIDENCE.name)
-        shards = self.learn.inbox.shards
-        while any(n not in shards or shards[n].mark.offset + 1 < end for n, end in ends.items()):
+        while not self.learn.inbox.absorbed(ends):
             if self.stopped.is_set():
                 return
             await asyncio.sleep(WAIT_SECONDS)
@@ -181,10 +180,8 @@ class Engine(Worker):
 
     async def _absorbed_all(self, inbox: Stateful[Any]) -> bool:
         ends = await self.bus.ends(inbox.topic.name)
-        return len(inbox.shards) == len(ends) and all(
-            shard.mark.offset + 1 >= ends[partition] and not shard.pending and not shard.sending
-            for partition, shard in inbox.shards.items()
-        )
+        sent = not any(shard.pending or shard.sending for shard in inbox.shards.values())
+        return sent and inbox.absorbed(ends)
 
     async def finished(self) -> bool:
         """Return whether nothing is left to do: the budget is spent, or all is fed and fetched."""

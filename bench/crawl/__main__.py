@@ -4,11 +4,10 @@ What they write goes to a directory that is removed at the end, unless it is nam
 """
 
 import argparse
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from bench.command import WIKISPEEDIA, needs
+from bench.command import WIKISPEEDIA, directory_of, needs
 from bench.crawl import report
 from bench.crawl.crawlers import BOTH, COMMON, RARE, SQLITE, Crawlee, Crawler, Scentline, Scrapy
 from bench.crawl.measure import CrawlerError, Resumed, Run, killed, whole
@@ -28,12 +27,8 @@ def main() -> None:
     for file in (given.pages, given.labels):
         needs(file, "bench")
     try:
-        if given.keep is None:
-            with tempfile.TemporaryDirectory(prefix="scentline-bench-") as directory:
-                _run(given, Path(directory))
-        else:
-            given.keep.mkdir(parents=True)  # a crawl that is there already would go on
-            _run(given, given.keep.absolute())
+        with directory_of(given.keep, "bench") as directory:
+            _run(given, directory)
     except (ServerError, CrawlerError, FileExistsError) as error:
         raise SystemExit(f"bench: {error}") from error
 

@@ -4,9 +4,9 @@ Each comparison is made in one run. Crawls go to a directory that is removed at 
 """
 
 import argparse
-import tempfile
 from pathlib import Path
 
+from bench.command import directory_of
 from bench.crawl.measure import CrawlerError
 from bench.crawl.server import Nginx, ServerError, find
 from bench.crawl.web import unpack
@@ -21,12 +21,8 @@ def main() -> None:
     given = _arguments().parse_args()
     end_as_by_ctrl_c()  # so that what was started is ended
     try:
-        if given.keep is None:
-            with tempfile.TemporaryDirectory(prefix="scentline-door-") as directory:
-                _run(given, Path(directory))
-        else:
-            given.keep.mkdir(parents=True)
-            _run(given, given.keep.absolute())
+        with directory_of(given.keep, "door") as directory:
+            _run(given, directory)
     except (ServerError, CrawlerError, FileExistsError) as error:
         raise SystemExit(f"bench: {error}") from error
 

@@ -27,12 +27,23 @@ from crawlee.storage_clients.models import ProcessedRequest
 from crawlee.storages import RequestQueue
 from yarl import URL
 
-from scentline_client.link import Door, DoorError, Key, Link, Order
+from scentline_client.link import (
+    HEADER,
+    ITEMS,
+    LINKS,
+    NAME,
+    PLAIN,
+    Door,
+    DoorError,
+    Key,
+    Link,
+    Order,
+    headers_of,
+    memo_of,
+)
 
-#: Characters of a URL, a memo, a header and an item's name at most; links and kinds of items of a page.
-LONGEST_URL, MEMO, HEADER, NAME, LINKS, ITEMS = 2_000, 4_096, 8_000, 100, 1_000, 100
-#: Characters of the text of a page that is not HTML.
-PLAIN = 100_000
+#: Characters of a URL at most.
+LONGEST_URL = 2_000
 #: Seconds in which an empty queue waits for an order: Crawlee looks at it every half second.
 LOOK = 0.4
 
@@ -211,12 +222,7 @@ class Frontier(RequestManager):
             "enqueue_strategy": request.enqueue_strategy if request.enqueue_strategy != "all" else "",
             "depth": request.crawl_depth if self._keeps_depth else 0,
         }  # fmt: skip
-        memo = {name: value for name, value in given.items() if value}
-        try:
-            text = json.dumps(memo, separators=(",", ":")) if memo else ""
-            return text if len(text) <= MEMO and (not memo or json.loads(text) == memo) else None
-        except (TypeError, ValueError):
-            return None
+        return memo_of(given)
 
     def _end(self, request: Request, **answer: Any) -> None:
         page = self._pages.pop(request.unique_key)
@@ -249,8 +255,7 @@ class Frontier(RequestManager):
         page, response, now = _page.get(), context.http_response, time.monotonic()
         if page is None or page.key is None:
             return
-        headers = {name.lower()[:200]: value[:HEADER] for name, value in response.headers.items()}
-        headers.pop("set-cookie", None)
+        headers = headers_of(response.headers)
         status, asked = response.status_code, context.request
         page.answer = {"status": status, "headers": headers, "ended": now, "elapsed": now - page.begun}
         page.body = await response.read()

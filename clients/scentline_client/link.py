@@ -12,7 +12,7 @@ import time
 import uuid
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate, islice
@@ -29,6 +29,10 @@ LEASE, WAIT, BEAT = 60, 20, 3.0
 GATHER, ANSWERS, URLS = 0.05, 16, 500
 #: Bytes of the answers of one call, if it has more than one, of a body, and of what the door says.
 MOST_BYTES, MOST_SAID = 6 * 2**20, 64 * 2**20
+#: Characters of a memo, a header and an item's name at most, and of the text of a page that is not HTML.
+MEMO, HEADER, NAME, PLAIN = 4_096, 8_000, 100, 100_000
+#: Links and kinds of items of a page at most.
+LINKS, ITEMS = 1_000, 100
 #: The names of this machine.
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -121,9 +125,8 @@ class Link:
 
     def _read_token(self) -> str:
         token = self._token.read_text(encoding="latin-1").strip()
-        if not (
-            token and token.isascii() and token.isprintable()
-        ):  # another file, whose content is not to be sent
+        # The content of another file is not to be sent.
+        if not (token and token.isascii() and token.isprintable()):
             raise ValueError("the token's file has no token")
         return token
 
@@ -273,6 +276,23 @@ class Door:
             del self.held[self._answers.popleft()[0]]
             self.counts[said] += 1
         self._changed.set()
+
+
+def headers_of(response: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a response that say something of its page, by their names in lower case."""
+    found = {name.lower()[:200]: value[:HEADER] for name, value in response.items()}
+    found.pop("set-cookie", None)
+    return found
+
+
+def memo_of(given: dict[str, Any]) -> str | None:
+    """Return what is set of ``given`` as a memo, None if that is too long, or not as it was after JSON."""
+    memo = {name: value for name, value in given.items() if value}
+    try:
+        text = _encoded(**memo).decode() if memo else ""
+        return text if len(text) <= MEMO and (not memo or json.loads(text) == memo) else None
+    except (TypeError, ValueError):
+        return None
 
 
 def _encoded(**head: Any) -> bytes:

@@ -22,7 +22,19 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from scentline_client.link import Door, Key, Link, Order
+from scentline_client.link import (
+    HEADER,
+    ITEMS,
+    LINKS,
+    NAME,
+    PLAIN,
+    Door,
+    Key,
+    Link,
+    Order,
+    headers_of,
+    memo_of,
+)
 
 #: In the meta of a request: the order that it is for.
 ORDER = "scentline_order"
@@ -34,10 +46,7 @@ OURS = {
 }  # fmt: skip
 #: What Scrapy adds to meta, also in a copy that a spider passes on.
 PASSING = frozenset({ORDER, "download_latency", "download_timeout", "link_text"})
-#: Characters of a memo, of a link's text and of a header at most; links and kinds of items of a page.
-MEMO, TEXT, HEADER, LINKS, ITEMS = 4_096, 1_000, 8_000, 1_000, 100
-#: Characters of the text of a response that is no HTML page.
-PLAIN = 100_000
+TEXT = 1_000  #: Characters of a link's text at most.
 CALLS = ("callback", "errback")  #: Methods of the spider that a request names.
 #: By the name of an exception, or of one of its bases or causes, why there is no response.
 REASONS = {
@@ -152,12 +161,7 @@ class Scheduler(Local):  # type: ignore[misc]
         ):  # fmt: skip
             return None
         given = names | {"cb_kwargs": request.cb_kwargs, "meta": kept, "headers": headers}
-        memo = {name: value for name, value in given.items() if value}
-        try:
-            text = json.dumps(memo, separators=(",", ":")) if memo else ""
-            return text if len(text) <= MEMO and (not memo or json.loads(text) == memo) else None
-        except (TypeError, ValueError):
-            return None
+        return memo_of(given)
 
     # orders
 
@@ -183,7 +187,7 @@ class Scheduler(Local):  # type: ignore[misc]
     def end(self, request: Request, response: Response | None = None, **answer: Any) -> None:
         """Tell what became of an order, if its request is for one that is held."""
         if response is not None:
-            answer |= {"status": response.status, "headers": _headers(response)}
+            answer |= {"status": response.status, "headers": headers_of(response.headers.to_unicode_dict())}
             if not request.meta.get("proxy"):  # else the address is the proxy's
                 answer["server"] = str(response.ip_address or "")
             if "location" in answer["headers"]:
@@ -252,7 +256,7 @@ class Outcome:
                     scheduler.follow(one, response.url, links)
                     await scheduler.door.room()
                 else:
-                    items["item" if type(one) is dict else type(one).__name__[:ITEMS]] = None
+                    items["item" if type(one) is dict else type(one).__name__[:NAME]] = None
                     yield one
         finally:
             if mine:
@@ -261,12 +265,6 @@ class Outcome:
 
 def _key(request: Request) -> Key:
     return request.meta.get(ORDER) or ("", "")
-
-
-def _headers(response: Response) -> dict[str, str]:
-    """Return the headers that say something of a page."""
-    found = response.headers.to_unicode_dict().items()
-    return {name.lower()[:200]: value[:HEADER] for name, value in found if name != "Set-Cookie"}
 
 
 def _reason(error: BaseException | None) -> str:

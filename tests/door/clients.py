@@ -1,18 +1,26 @@
 """A crawler of a few lines, which fetches what a door orders."""
 
 import json
+import os
 import re
 import subprocess
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import httpx
 
-from tests.e2e.crawls import options
+from scentline.agents.operate.record import judged_pages
+from scentline.models.published import Outcome
+from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import ROOT, last_line, running
+from tests.e2e.crawls import SIZE, exact, options, synthetic
 from tests.patience import PATIENCE
 
 #: What a client says of a page beside its answer: ``items``, ``links``.
@@ -39,6 +47,66 @@ def crawl_of(pages: int, proxy: str, **settings: object) -> list[str]:
 def has_tip(url: str) -> bool:
     """Return whether a client is to find a "Tip" in a page: in every second one."""
     return zlib.crc32(url.encode()) % 2 == 0
+
+
+@contextmanager
+def crawler(directory: Path, log: str, *command: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a crawler with our client, which writes to ``log`` what it says, and kill it at the end."""
+    kept = os.environ | {"PYTHONPATH": f"{ROOT}/clients", **variables}
+    with (
+        (directory / log).open("a") as file,
+        subprocess.Popen(command, cwd=directory, env=kept, stdout=file, stderr=file, text=True) as run,
+    ):
+        try:
+            yield run
+        finally:
+            run.kill()
+
+
+class Crawled(NamedTuple):
+    """What a crawler came to: its seed, the pages judged, the hits, what it asked for, and what it said."""
+
+    seed: str
+    judged: frozenset[str]
+    hits: frozenset[str]
+    asked: Counter[str]
+    log: str
+
+
+def crawled(
+    directory: Path, pages: int, log: str,
+    begin: Callable[[str, str, str], AbstractContextManager[subprocess.Popen[str]]],
+) -> Crawled:  # fmt: skip
+    """Have a crawler carry out a crawl, in which its items are the hits.
+
+    ``begin`` starts it, given the addresses of door and proxy, and a seed.
+    """
+    web = SyntheticWeb(*SIZE)
+    seed = web.seeds(1)[0]
+    with synthetic(web) as served:
+        with running(directory, *crawl_of(pages, served.origin), "--door", "127.0.0.1:0") as crawl:
+            with begin(door_of(crawl), served.origin, seed) as run:
+                run.wait(PATIENCE)
+            printed_by, _ = crawl.communicate(timeout=PATIENCE)
+        asked = Counter(served.targets())
+    said = (directory / log).read_text()
+    assert run.returncode == 0, said
+    found = judged(directory)
+    hits = frozenset(url for url in found if has_tip(url))
+    assert len(found) == last_line(printed_by)["fetched"] == pages
+    assert {url for url, page in found.items() if page.verdict["tip"]} == hits
+    exact(directory, "--data", "data", judged=pages)
+    return Crawled(seed, frozenset(found), hits, asked, said)
+
+
+def judged(directory: Path) -> dict[str, Outcome]:
+    with Journal.open(directory / "data/journal", read_only=True) as journal:
+        return judged_pages(journal)
+
+
+def repeats(asked: Counter[str]) -> int:
+    """Return how many requests were not the first for their page."""
+    return sum(max(0, number - 1) for number in asked.values())
 
 
 class Client:

@@ -1,11 +1,10 @@
 """Crawlee, as its users run it, with the frontier of a crawl: the handlers are the ones that they were."""
 
 import json
-import os
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from scentline.agents.operate.record import judged_pages
-from scentline.models.published import Outcome
-from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import ROOT, last_line, running
-from tests.door.clients import crawl_of, door_of, has_tip
+from tests.agents.commands import running
+from tests.door.clients import crawl_of, crawled, crawler, door_of, has_tip, judged, repeats
 from tests.e2e.crawls import SIZE, exact, judged_so_far, synthetic
 from tests.patience import PATIENCE, wait_for
 from tests.webs.serving import Exchange, serving
 
-PAGES, HELD = 40, 4
+PAGES, HELD, LOG = 40, 4, "crawlee.log"
 #: Follows the links of its own host alone, and finds an item in every second page; one page it fails for, once.
 #: Its leases end soon enough to be waited for.
 CRAWLER = """
@@ -75,25 +71,11 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-@contextmanager
-def crawler(
+def begun(
     python: str, directory: Path, door: str, proxy: str, seed: str, *, follows: bool = True
-) -> Iterator[subprocess.Popen[str]]:
-    kept = os.environ | {"PYTHONPATH": f"{ROOT}/clients", "CRAWLEE_PURGE_ON_START": "0"}
-    command = [python, "-c", CRAWLER, door, proxy, seed, str(HELD), "yes" * follows]
-    with (
-        (directory / "crawlee.log").open("a") as log,
-        subprocess.Popen(command, cwd=directory, env=kept, stdout=log, stderr=log, text=True) as run,
-    ):
-        try:
-            yield run
-        finally:
-            run.kill()
-
-
-def judged(directory: Path) -> dict[str, Outcome]:
-    with Journal.open(directory / "data/journal", read_only=True) as journal:
-        return judged_pages(journal)
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    command = (python, "-c", CRAWLER, door, proxy, seed, str(HELD), "yes" * follows)
+    return crawler(directory, LOG, *command, CRAWLEE_PURGE_ON_START="0")
 
 
 def items(directory: Path) -> list[dict[str, Any]]:
@@ -103,21 +85,7 @@ def items(directory: Path) -> list[dict[str, Any]]:
 def test_a_crawler_follows_the_learned_order_and_what_it_pushes_are_the_hits(
     crawlee: str, tmp_path: Path
 ) -> None:
-    web = SyntheticWeb(*SIZE)
-    seed = web.seeds(1)[0]
-    with synthetic(web) as served:
-        with running(tmp_path, *crawl_of(PAGES, served.origin), "--door", "127.0.0.1:0") as crawl:
-            with crawler(crawlee, tmp_path, door_of(crawl), served.origin, seed) as run:
-                run.wait(PATIENCE)
-            printed_by, _ = crawl.communicate(timeout=PATIENCE)
-        asked = Counter(served.targets())
-    log = (tmp_path / "crawlee.log").read_text()
-    assert run.returncode == 0, log
-    pages = judged(tmp_path)
-    hits = {url for url in pages if has_tip(url)}
-    assert len(pages) == last_line(printed_by)["fetched"] == PAGES
-    assert {url for url, page in pages.items() if page.verdict["tip"]} == hits
-    exact(tmp_path, "--data", "data", judged=PAGES)
+    seed, _, hits, asked, log = crawled(tmp_path, PAGES, LOG, partial(begun, crawlee, tmp_path))
     pushed = items(tmp_path)
     assert {item["url"] for item in pushed} == hits
     # A request of the frontier's is the one that the handler made.
@@ -154,11 +122,11 @@ def test_what_moves_and_what_fails_comes_again_when_the_frontier_says(
     with serving(answer) as served:
         command = crawl_of(len(expected) + 1, served.origin, **{"frontier.retry_seconds": 0.5})
         with running(tmp_path, *command, "--door", "127.0.0.1:0") as crawl:
-            with crawler(crawlee, tmp_path, door_of(crawl), served.origin, seed, follows=follows) as run:
+            with begun(crawlee, tmp_path, door_of(crawl), served.origin, seed, follows=follows) as run:
                 run.wait(PATIENCE)
             crawl.communicate(timeout=PATIENCE)
         asked = Counter(served.targets())
-    assert run.returncode == 0, (tmp_path / "crawlee.log").read_text()
+    assert run.returncode == 0, (tmp_path / LOG).read_text()
     assert judged(tmp_path).keys() == expected
     assert [asked[f"{seed}{name}"] for name in ("flaky", "fails", "gone")] == [2, 2, 1]
     assert asked[target] == 1 + follows
@@ -172,16 +140,15 @@ def test_the_orders_of_a_killed_crawler_come_again(crawlee: str, tmp_path: Path)
     with synthetic(web) as served:
         with running(tmp_path, *crawl_of(PAGES, served.origin), "--door", "127.0.0.1:0") as crawl:
             door = door_of(crawl)
-            with crawler(crawlee, tmp_path, door, served.origin, seed) as run:
+            with begun(crawlee, tmp_path, door, served.origin, seed) as run:
                 wait_for("pages", lambda: judged_so_far(tmp_path / "data") >= PAGES // 2)
                 run.kill()
-            with crawler(crawlee, tmp_path, door, served.origin, seed) as run:
+            with begun(crawlee, tmp_path, door, served.origin, seed) as run:
                 run.wait(PATIENCE)
             crawl.communicate(timeout=PATIENCE)
         asked = Counter(target for target in served.targets() if "/local/" not in target)
     exact(tmp_path, "--data", "data", judged=PAGES)
-    assert run.returncode == 0, (tmp_path / "crawlee.log").read_text()
+    assert run.returncode == 0, (tmp_path / LOG).read_text()
     for url, (_, page) in web.plan.moved.items():
         asked[page.url] -= asked[url]  # Crawlee has followed it, and the target has an order of its own
-    twice = {target: number for target, number in asked.items() if number > 1}
-    assert sum(twice.values()) - len(twice) <= HELD, twice
+    assert repeats(asked) <= HELD, asked

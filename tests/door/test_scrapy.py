@@ -1,27 +1,24 @@
 """Scrapy, as its users run it, with the add-on: Scentline orders, the spider is the one that it was."""
 
 import json
-import os
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from deploy.ports import free_port
-from scentline.agents.operate.record import judged_pages
-from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import ROOT, last_line, running
-from tests.door.clients import crawl_of, door_of, has_tip
+from tests.agents.commands import running
+from tests.door.clients import crawl_of, crawled, crawler, door_of, repeats
 from tests.e2e.crawls import SIZE, exact, judged_so_far, synthetic
 from tests.patience import PATIENCE, wait_for
 
-PAGES, HELD = 40, 4
+PAGES, HELD, LOG = 40, 4, "scrapy.log"
 #: Scrapy's command, with leases whose end can be waited for.
 SCRAPY = """
 import scentline_client.link as link
@@ -49,8 +46,9 @@ class Tips(Spider):
 """
 
 
-@contextmanager
-def spider(python: str, directory: Path, door: str, proxy: str, seed: str) -> Iterator[subprocess.Popen[str]]:
+def spider(
+    python: str, directory: Path, door: str, proxy: str, seed: str
+) -> AbstractContextManager[subprocess.Popen[str]]:
     (directory / "tips.py").write_text(SPIDER + f"    start_urls = [{seed!r}]\n")
     settings = {
         "ADDONS": '{"scentline_client.scrapy.Addon": 500}', "SCENTLINE_URL": door,
@@ -58,37 +56,12 @@ def spider(python: str, directory: Path, door: str, proxy: str, seed: str) -> It
         "ROBOTSTXT_OBEY": "True", "CONCURRENT_REQUESTS": str(HELD), "DOWNLOAD_DELAY": "0.01",
     }  # fmt: skip
     given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-    with (
-        (directory / "scrapy.log").open("a") as log,
-        subprocess.Popen(
-            [python, "-c", SCRAPY, "runspider", "tips.py", "-o", "items.jsonl", *given], cwd=directory,
-            env=os.environ | {"PYTHONPATH": f"{ROOT}/clients", "http_proxy": proxy, "no_proxy": "127.0.0.1"},
-            stderr=log, text=True,
-        ) as run,
-    ):  # fmt: skip
-        try:
-            yield run
-        finally:
-            run.kill()
+    command = (python, "-c", SCRAPY, "runspider", "tips.py", "-o", "items.jsonl", *given)
+    return crawler(directory, LOG, *command, http_proxy=proxy, no_proxy="127.0.0.1")
 
 
 def test_a_spider_follows_the_learned_order_and_its_items_are_the_hits(scrapy: str, tmp_path: Path) -> None:
-    web = SyntheticWeb(*SIZE)
-    seed = web.seeds(1)[0]
-    with synthetic(web) as served:
-        with running(tmp_path, *crawl_of(PAGES, served.origin), "--door", "127.0.0.1:0") as crawl:
-            with spider(scrapy, tmp_path, door_of(crawl), served.origin, seed) as run:
-                run.wait(PATIENCE)
-            printed_by, _ = crawl.communicate(timeout=PATIENCE)
-        asked = Counter(served.targets())
-    log = (tmp_path / "scrapy.log").read_text()
-    assert run.returncode == 0, log
-    with Journal.open(tmp_path / "data/journal", read_only=True) as journal:
-        judged = judged_pages(journal)
-    hits = {url for url in judged if has_tip(url)}
-    assert len(judged) == last_line(printed_by)["fetched"] == PAGES
-    assert {url for url, page in judged.items() if page.verdict["tip"]} == hits
-    exact(tmp_path, "--data", "data", judged=PAGES)
+    seed, judged, hits, asked, log = crawled(tmp_path, PAGES, LOG, partial(spider, scrapy, tmp_path))
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     assert {item["url"] for item in items} == hits
     # A request of the frontier's is the one that the spider made.
@@ -96,7 +69,7 @@ def test_a_spider_follows_the_learned_order_and_its_items_are_the_hits(scrapy: s
     assert max(item["level"] for item in items) > 1
     local = [f"http://{urlsplit(seed).netloc}/local/{name}" for name in ("posted", "again", "object")]
     assert [asked[url] for url in local] == [1, 1, 1]
-    assert not judged.keys() & {*local}
+    assert not judged & {*local}
     assert f"'scentline/hits/tip': {len(hits)}" in log
     assert "'scentline/local': 3" in log
     assert "Closing spider (scentline: spent)" in log
@@ -128,5 +101,4 @@ def test_kills_of_spider_and_crawl_lose_nothing(scrapy: str, tmp_path: Path) -> 
     del asked[""]
     exact(tmp_path, "--data", "data", judged=pages)
     assert run.returncode == 0
-    twice = {target: number for target, number in asked.items() if number > 1}
-    assert sum(twice.values()) - len(twice) <= HELD, twice
+    assert repeats(asked) <= HELD, asked
