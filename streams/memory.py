@@ -63,9 +63,11 @@ def uncollected() -> Iterator[None]:
 
 
 def import_sparingly() -> None:
-    """Import less from now on; call it before what it names is imported."""
+    """Import less from now on, and numpy for one thread; call it before what it names is imported."""
     # pydantic looks through all installed packages for plugins.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+    # numpy's threads spin while they wait for each other: half the time of scoring a few hundred candidates.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # httpx imports its own command line where it can, and with it rich and pygments: 30 ms.
     # warcio opens files elsewhere by fsspec where that is installed: 20 ms.
     for name in ("httpx._main", "fsspec"):

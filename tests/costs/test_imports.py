@@ -74,6 +74,13 @@ def test_neither_process_imports_what_only_the_other_uses_or_what_can_wait(
     assert within(imported(f"{code}; import {module}; {_PRINTED}"), unused) == []
 
 
+def test_numbers_have_one_thread_before_they_are_loaded(tmp_path: Path) -> None:
+    free = "import os, sys; os.environ.pop('OPENBLAS_NUM_THREADS', None)\nclass Watch:\n def find_spec(*named):"
+    watch = f"{free}\n  if named[1] == 'numpy': print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    command = f"from scentline.agents.cli import main; main(['top', '--data', {f'{tmp_path}/none'!r}])"
+    assert printed(f"{watch}\nsys.meta_path.insert(0, Watch())\n{command}")[0] == "1"
+
+
 def imported(code: str) -> list[str]:
     """Return the modules that a process has loaded when it has run the code, which prints them."""
     names: list[str] = json.loads(printed(code)[-1])

@@ -3,8 +3,6 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from contextlib import closing
 from multiprocessing import active_children
@@ -27,7 +25,6 @@ from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.policies import Truth
 from scentline_lab.simulation.simple import BreadthFirst
 from scentline_lab.simulation.virtual import Task, Terms
-from tests.agents.commands import environment
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
 
@@ -171,28 +168,3 @@ def test_an_abandoned_iteration_ends_its_workers_in_the_middle_of_a_task(tmp_pat
         assert next(results) is None
     assert active_children() == []
     assert [path.name for path in tmp_path.iterdir()] == ["0"]
-
-
-_WATCHED = """
-import os, sys
-class Watch:
-    def find_spec(self, name, path, target=None):
-        if name == "numpy": print(os.environ.get("OPENBLAS_NUM_THREADS"))
-sys.meta_path.insert(0, Watch())
-from scentline.agents.cli import main
-main(sys.argv[1:])
-"""
-
-
-@each_case(
-    "command",
-    [
-        "evaluate --archive no.warc --predicate a=b --out out", "order no.tsv --out out",
-        "revisits --seeds 1 --pages 10 --jobs 1",
-    ],
-)  # fmt: skip
-def test_numbers_have_one_thread_in_each_process(tmp_path: Path, command: str) -> None:
-    given, free = [sys.executable, "-c", _WATCHED, *command.split()], environment()
-    free.pop("OPENBLAS_NUM_THREADS", None)
-    done = subprocess.run(given, cwd=tmp_path, env=free, capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines()[0] == "1"

@@ -56,8 +56,6 @@ _OWNERS = "Registered domains that the sites share; by default each has its own.
 
 
 def _processes(jobs: int | None) -> int:
-    # Set before numpy is loaded: a process for each core leaves none to threads of a library.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return jobs or os.cpu_count() or 1
 
 
