@@ -265,11 +265,11 @@ class DoorAgent:
         return said
 
     def _messages(self, parked: Parked, answer: Answer, body: bytes, now: float) -> list[Message]:
-        order, most = parked.order, self._runtime.settings.fetch.max_bytes
+        order, settings = parked.order, self._runtime.settings.fetch
         if answer.links is None and not answer.body and parked.links:
             links = [Wanted(url, text) for url, text in parked.links]
             answer = msgspec.structs.replace(answer, links=links)
-        ended = ended_of(answer, body, most, now, self._robots.delay(order.url))
+        ended = ended_of(answer, body, settings, now, self._robots.delay(order.url))
         self._orders.count(ended)
         wanted, facts = None, []
         if answer.links is not None:

@@ -10,11 +10,12 @@ from typing import Annotated, Final
 
 import msgspec
 
-from scentline.agents.fetch.client import KEPT, KEPT_LENGTH, MOVED, check, moved
+from scentline.agents.fetch.client import KEPT, KEPT_LENGTH, MOVED, check, forbids_links, moved
+from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.result import Body, Ended, FetchError, Result
 from scentline.models.facts import Early, Kind, Same
 from scentline.models.records import HostAnswer, ItemName, Memo, Natural, Seconds
-from scentline.models.settings import LONGEST_LEASE
+from scentline.models.settings import LONGEST_LEASE, FetchSettings
 from scentline.models.url import MAX_LENGTH
 
 #: Bounds of a call and of its parts.
@@ -61,6 +62,7 @@ class Answer(msgspec.Struct, frozen=True):
     #: Seconds from that end to this call.
     ago: Seconds = 0.0
     server: _Text = ""  #: The address of the host.
+    #: Those of the response; the values of a repeated one are lines of their own.
     headers: dict[_Name, Annotated[str, msgspec.Meta(max_length=8_000)]] = {}
     #: Bytes of its zlib stream among the call's bodies; 0 without a body.
     body: Natural = 0
@@ -121,15 +123,16 @@ def inflated(data: bytes, most: int) -> bytes:
     return found
 
 
-def ended_of(answer: Answer, body: bytes, most: int, now: float, crawl_delay: float | None) -> Ended:
+def ended_of(
+    answer: Answer, body: bytes, settings: FetchSettings, now: float, crawl_delay: float | None
+) -> Ended:
     """Return the end of a fetch as our fetcher would have it; never raises."""
     host = HostAnswer(
         elapsed=answer.elapsed or (0.001 if answer.status else 0.0), server=answer.server,
         crawl_delay=crawl_delay,
     )  # fmt: skip
-    headers = {name.lower(): value for name, value in answer.headers.items()}
     try:
-        return Ended(_result(answer, body, most, headers, now), host)
+        return Ended(_result(answer, body, settings, now), host)
     except FetchError as error:
         told = error.ended.host
         shown = msgspec.structs.replace(
@@ -138,7 +141,7 @@ def ended_of(answer: Answer, body: bytes, most: int, now: float, crawl_delay: fl
         return error.ended._replace(host=shown)
 
 
-def _result(answer: Answer, body: bytes, most: int, headers: dict[str, str], now: float) -> Result:
+def _result(answer: Answer, body: bytes, settings: FetchSettings, now: float) -> Result:
     if not answer.status:
         if answer.reason == "back":
             return Early(0.0)
@@ -148,12 +151,17 @@ def _result(answer: Answer, body: bytes, most: int, headers: dict[str, str], now
         return Same()
     if answer.status in MOVED and answer.target:
         return moved(answer.url, answer.status, answer.target)
+    lines = {name.lower(): value.splitlines() for name, value in answer.headers.items()}
+    headers = {name: ", ".join(values) for name, values in lines.items()}
     check(answer.status, headers, now)
+    nofollow = forbids_links(lines.get("x-robots-tag", ()), product(settings.user_agent))
+    most = settings.max_bytes
     content = inflated(body, most) if answer.body else _page(answer).encode()
     if len(content) > most:
         raise FetchError("unfit", f"body over {most} bytes")
     kept = {name: headers[name][:KEPT_LENGTH] for name in KEPT if name in headers}
-    return Body(answer.status, kept if answer.body else {"content-type": "text/html; charset=utf-8"}, content)
+    kept = kept if answer.body else {"content-type": "text/html; charset=utf-8"}
+    return Body(answer.status, kept, content, nofollow)
 
 
 def _page(answer: Answer) -> str:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
 import httpx
@@ -134,14 +134,12 @@ class Client:
                 return moved(url, status, headers["location"])
             check(status, headers, self._clock())
             tags = (value for name, value in response.headers.raw if name.lower() == b"x-robots-tag")
-            asks = directives(map(_decoded, tags), self._agent)
-            if "noindex" in asks:
-                raise FetchError("refused", "X-Robots-Tag noindex")
+            nofollow = forbids_links(map(_decoded, tags), self._agent)
             content = await self._body(response, headers, self._settings.max_bytes)
         if self._keeps_up:
             self.sitemaps.seen(url, "", content)
         kept = {name: headers[name][:KEPT_LENGTH] for name in KEPT if name in headers}
-        return Body(status, kept, content, nofollow="nofollow" in asks)
+        return Body(status, kept, content, nofollow=nofollow)
 
     async def _robots_txt(self, url: str, known: Version | None) -> Answer:
         # The fetch holds the server, or has no delay; the steps of a redirect must not take for ever.
@@ -210,6 +208,17 @@ def media_type(headers: Mapping[str, str]) -> str:
     """Return the media type of a response, empty if it names none."""
     # The last of several, as in browsers (MIME Sniffing standard, 4.4).
     return headers.get("content-type", "").rpartition(",")[2].partition(";")[0].strip().lower()
+
+
+def forbids_links(tags: Iterable[str], agent: str) -> bool:
+    """Return whether X-Robots-Tag headers forbid following a page's links to ``agent``, a product token.
+
+    Raises `FetchError` where they forbid the page.
+    """
+    asks = directives(tags, agent)
+    if "noindex" in asks:
+        raise FetchError("refused", "X-Robots-Tag noindex")
+    return "nofollow" in asks
 
 
 def check(status: int, headers: Mapping[str, str], now: float) -> None:

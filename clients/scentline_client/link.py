@@ -12,7 +12,7 @@ import time
 import uuid
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate, islice
@@ -29,6 +29,8 @@ LEASE, WAIT, BEAT = 60, 20, 3.0
 GATHER, ANSWERS, URLS = 0.05, 16, 500
 #: Bytes of the answers of one call, if it has more than one, of a body, and of what the door says.
 MOST_BYTES, MOST_SAID = 6 * 2**20, 64 * 2**20
+#: Bytes of the robots.txt files of one call, if it has more than one, and of those that wait for a door.
+ROBOTS, MOST_ROBOTS = 2**20, 32 * 2**20
 #: Characters of a memo, a header and an item's name at most, and of the text of a page that is not HTML.
 MEMO, HEADER, NAME, PLAIN = 4_096, 8_000, 100, 100_000
 #: Links and kinds of items of a page at most.
@@ -155,7 +157,7 @@ class Door:
         self.held: dict[Key, bool] = {}  #: The orders, and whether their answer waits to be sent.
         self._answers: deque[tuple[Key, bytes, bytes, float]] = deque()
         self._found: deque[dict[str, Any]] = deque()
-        self._robots: deque[dict[str, Any]] = deque(maxlen=ANSWERS)
+        self._robots: dict[str, bytes] = {}
         self._news, self._changed = asyncio.Event(), asyncio.Event()
 
     def start(self) -> None:
@@ -173,8 +175,10 @@ class Door:
         self._news.set()
 
     def saw_robots(self, url: str, status: int, text: str) -> None:
-        """Tell of a robots.txt."""
-        self._robots.append({"url": url, "status": status, "text": text[:500_000]})
+        """Tell of a robots.txt, of which the last one of a site counts."""
+        self._robots[url] = _encoded(url=url, status=status, text=text[:500_000])
+        while sum(map(len, self._robots.values())) > MOST_ROBOTS:
+            del self._robots[next(iter(self._robots))]
         self._news.set()
 
     def settle(self, key: Key, *, ended: float, body: bytes = b"", **answer: Any) -> None:
@@ -200,7 +204,9 @@ class Door:
         for key in self.held:
             self.settle(key, ended=time.monotonic(), reason="back")
         end = time.monotonic() + seconds
-        while (self.held or self._found) and not self._tasks[1].done() and time.monotonic() < end:
+        while (
+            (self.held or self._found or self._robots) and not self._tasks[1].done() and time.monotonic() < end
+        ):
             await asyncio.sleep(0.02)
         self._tasks[1].cancel()
         if not self.over:
@@ -261,21 +267,27 @@ class Door:
                 await self._settle()
 
     async def _settle(self) -> None:
-        sizes = accumulate(len(said) + len(body) for _, said, body, _ in islice(self._answers, ANSWERS))
-        part = [*islice(self._answers, max(1, sum(size <= MOST_BYTES for size in sizes)))]
-        rest = _encoded(client=self._client, robots=[*self._robots])
-        self._robots.clear()
+        sizes = (len(said) + len(body) for _, said, body, _ in self._answers)
+        part = [*islice(self._answers, _together(sizes, MOST_BYTES))]
+        read = dict(islice(self._robots.items(), _together(map(len, self._robots.values()), ROBOTS)))
 
         def content() -> bytes:
             now = time.monotonic()
             answers = (b'%s,"ago":%.3f}' % (said[:-1], max(0.0, now - ended)) for _, said, _, ended in part)
-            head = b'%s,"answers":[%s]}' % (rest[:-1], b",".join(answers))
+            each = (self._client.encode(), b",".join(read.values()), b",".join(answers))
+            head = b'{"client":"%s","robots":[%s],"answers":[%s]}' % each
             return b"".join([len(head).to_bytes(4, "big"), head, *(body for _, _, body, _ in part)])
 
         for said in (await self._call("settle", content, 60.0))["said"]:
             del self.held[self._answers.popleft()[0]]
             self.counts[said] += 1
+        self._robots = {url: each for url, each in self._robots.items() if each is not read.get(url)}
         self._changed.set()
+
+
+def _together(sizes: Iterable[int], most: int) -> int:
+    """Return how many go in one call, at least one, of those with these sizes in bytes."""
+    return max(1, sum(size <= most for size in accumulate(islice(sizes, ANSWERS))))
 
 
 def headers_of(response: Mapping[str, str]) -> dict[str, str]:

@@ -187,7 +187,9 @@ class Scheduler(Local):  # type: ignore[misc]
     def end(self, request: Request, response: Response | None = None, **answer: Any) -> None:
         """Tell what became of an order, if its request is for one that is held."""
         if response is not None:
-            answer |= {"status": response.status, "headers": headers_of(response.headers.to_unicode_dict())}
+            lines = {str(name, "latin-1"): b"\n".join(each) for name, each in response.headers.items()}
+            headers = headers_of({name: str(each, "latin-1") for name, each in lines.items()})
+            answer |= {"status": response.status, "headers": headers}
             if not request.meta.get("proxy"):  # else the address is the proxy's
                 answer["server"] = str(response.ip_address or "")
             if "location" in answer["headers"]:

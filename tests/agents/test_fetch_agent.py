@@ -129,7 +129,7 @@ async def read_sitemaps(agent: FetchAgent, client: Client) -> None:
 
 
 def written(journal: Journal, topic: Topic, kind: Any) -> list[Any]:
-    return [records.Decoder[Any](kind)(entry.value or b"") for entry in journal.read(topic.name, 0, 0, 10)]
+    return [records.Decoder[Any](kind)(entry.value or b"") for entry in journal.read(topic.name, 0, 0, 100)]
 
 
 def facts_in(journal: Journal) -> list[Any]:

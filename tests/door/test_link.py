@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 import trustme
 
+from clients.scentline_client import link
 from clients.scentline_client.link import Door, DoorError, Link, Order
 from scentline.agents.door.agent import DoorAgent
 from scentline.agents.door.server import serving_door
-from scentline.models.facts import Early
+from scentline.models.facts import Early, Fetched
+from scentline.models.records import RobotsTxt
 from scentline.streams.settings import Settings
 from tests.agents.judging import an_order
 from tests.agents.loopback import awaited
@@ -19,11 +21,15 @@ from tests.agents.shards import a_runtime, journal_of
 from tests.agents.test_fetch_agent import NOW, facts_in
 from tests.patience import PATIENCE
 
-ANSWERED, HELD = "http://a.test/1", "http://b.test/1"
+ANSWERED, HELD, ROBOTS = "http://a.test/1", "http://b.test/1", "http://%d.test/robots.txt"
 
 
 @awaited
-async def test_orders_are_answered_or_given_back_by_whom_the_door_knows(tmp_path: Path) -> None:
+async def test_orders_are_answered_or_given_back_by_whom_the_door_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "ROBOTS", 2_500)
+    monkeypatch.setattr(link, "MOST_ROBOTS", 32_000)
     ours = trustme.CA()
     authority, pair = str(tmp_path / "ca.pem"), str(tmp_path / "pair.pem")
     ours.cert_pem.write_to_path(authority)
@@ -49,13 +55,20 @@ async def test_orders_are_answered_or_given_back_by_whom_the_door_knows(tmp_path
             for page in (ANSWERED, HELD):
                 agent.leases.park(an_order(page), partial(acknowledged.append, page), NOW, early=False)
             door = Door(Link(url, token, authority, pair), 2, arrived.put_nowait, lambda: False, lost.append)
+            for number in range(60):  # of which two fit in a call, and thirty wait
+                door.saw_robots(ROBOTS % number, 200, "#" * 1_000)
             door.start()
             orders = [await asyncio.wait_for(arrived.get(), PATIENCE) for _ in range(2)]
             assert {order["url"] for order in orders} == {ANSWERED, HELD}
             for _ in range(2):  # is told once
                 door.settle((ANSWERED, "f2"), ended=time.monotonic(), status=404)
             await door.close()
-        early = {fact.url: isinstance(fact.result, Early) for fact in facts_in(journal_of(runtime))}
+        facts = facts_in(journal_of(runtime))
+    early = {fact.url: isinstance(fact.result, Early) for fact in facts if isinstance(fact, Fetched)}
+    # The oldest are dropped beyond what may wait.
+    assert [fact.url for fact in facts if isinstance(fact, RobotsTxt)] == [
+        ROBOTS % number for number in range(30, 60)
+    ]
     assert sorted(acknowledged) == [ANSWERED, HELD]
     assert early == {ANSWERED: False, HELD: True}
     assert (door.counts, door.held, lost) == ({"leased": 2, "ok": 2}, {}, [])

@@ -93,14 +93,15 @@ async def test_an_answer_is_in_the_log_once_and_then_its_order_acknowledged() ->
         (order,) = leased["orders"]
         assert (order["url"], order["order"], leased["state"]) == (URL, "f2", "running")
         body = zlib.compress(b"<title>tea</title>")
-        head = {"Content-Type": "text/html", "Set-Cookie": "secret"}
+        told = {"content-type": "text/html", "x-robots-tag": "other: noindex, nofollow"}
+        head = {"Content-Type": "text/html", "Set-Cookie": "secret", "X-Robots-Tag": told["x-robots-tag"]}
         answer = {"status": 200, "headers": head, "items": ["Tea"], "elapsed": 0.5, "server": "10.0.0.1"}
         assert visitor.acknowledged == []
         assert await visitor.settle(body, **answer) == ["ok"]
         assert visitor.acknowledged == [URL]
         assert await visitor.settle(body, **answer) == ["again"]
         (page,) = visitor.pages
-        assert (page.status, page.headers, page.items) == (200, {"content-type": "text/html"}, ("Tea",))
+        assert (page.status, page.headers, page.items) == (200, told, ("Tea",))
         assert zstandard.decompress(page.body) == b"<title>tea</title>"
         assert (page.host.elapsed, page.host.server) == (0.5, "10.0.0.1")
         assert await visitor.settle(order="f9", status=404) == ["unknown"]
@@ -119,6 +120,8 @@ async def test_an_answer_is_in_the_log_once_and_then_its_order_acknowledged() ->
         ({"reason": "whatever"}, Missing("failed", "error of the client"), {}),
         ({"reason": "back"}, Early(0.0), {}),
         ({"status": 200, "headers": {"content-type": "a/b"}}, Missing("unfit", "content type a/b"), {}),
+        ({"status": 200, "headers": {"X-Robots-Tag": "other: nofollow\nnoindex"}},
+         Missing("refused", "X-Robots-Tag noindex"), {}),
     ],
 )  # fmt: skip
 @awaited
@@ -155,13 +158,14 @@ async def test_a_page_without_a_body_is_made_of_its_title_text_and_links_escaped
     async with visiting() as visitor:
         visitor.park()
         links = [{"url": "/2", "text": "<b>two</b>", "memo": "a memo"}, {"url": "http://x\n", "text": ""}]
-        await visitor.settle(status=200, title="</title><a href=/3>", text="tea & milk", links=links)
+        head, title = {"X-Robots-Tag": "Scentline: nofollow"}, "</title><a href=/3>"
+        await visitor.settle(status=200, title=title, text="tea & milk", links=links, headers=head)
         (page,) = visitor.pages
         text = zstandard.decompress(page.body).decode()
         assert '<a href="/2">&lt;b&gt;two&lt;/b&gt;</a>' in text
         assert "tea &amp; milk" in text
         assert "href=/3>" not in text
-        assert page.wanted == ("http://a.test/2", "http://x/")
+        assert (page.wanted, page.nofollow) == (("http://a.test/2", "http://x/"), True)
         assert visitor.facts == [Found("http://a.test/2", memo="a memo", noted=True)]
 
 
