@@ -191,6 +191,15 @@ class FetchOrder(Record, kw_only=True):
 NOT_MODIFIED = 304  #: The status of an answer that a page is unchanged.
 
 
+class Rendered(msgspec.Struct, array_like=True, frozen=True):
+    """How a browser rendered a page."""
+
+    seconds: Seconds  #: From the page's answer to the end of rendering.
+    requests: Natural  #: To the page's own site, the one for the page included.
+    plain: bytes  #: The document before scripts changed it.
+    content_type: str  #: Its content type, as in its header; empty without one.
+
+
 class FetchedPage(Record, kw_only=True):
     """A page as fetched."""
 
@@ -205,6 +214,7 @@ class FetchedPage(Record, kw_only=True):
     items: tuple[ItemName, ...] = ()
     #: The links that such a client wants to follow, None for all that the page has.
     wanted: tuple[Url, ...] | None = None
+    rendered: Rendered | None = None  #: How a browser rendered it; ``plain`` is compressed as ``body`` is.
 
 
 # learning

@@ -227,6 +227,22 @@ class FetchSettings(Section):
         return self.model_copy(update={"proxy": proxy, "delay_seconds": delay})
 
 
+class RenderSettings(Section):
+    """Rendering pages in a browser, which runs their scripts; it needs the extra `scentline[render]`."""
+
+    #: Pages to render: those that need scripts for their content, every page, or none.
+    pages: Literal["never", "where-needed", "always"] = "never"
+    browser: str = ""  #: Path of Chromium; empty looks for chromium and google-chrome in PATH.
+    slots: Count = 2  #: Pages rendered at the same time.
+    seconds: Positive = 15.0  #: Time for a page's scripts; what they have made by then is taken.
+    requests: Count = 100  #: Requests of a page's scripts, beyond which they get no answers.
+    max_bytes: Count = 20_000_000  #: Bytes of the answers to them, likewise.
+    #: Memory that a process of the browser may take; a page whose process takes more is refused.
+    memory_bytes: Annotated[int, Field(ge=500_000_000)] = 1_500_000_000
+    #: With where-needed: share of the pages of an unpromising pattern that are rendered all the same.
+    chance: Share = 0.05
+
+
 class JudgeSettings(Section):
     """Reading and judging pages."""
 
@@ -315,6 +331,7 @@ class CrawlSettings(Section):
     frontier: FrontierSettings = FrontierSettings()
     learn: LearnSettings = LearnSettings()
     fetch: FetchSettings = FetchSettings()
+    render: RenderSettings = RenderSettings()
     door: DoorSettings = DoorSettings()
     news: NewsSettings = NewsSettings()
     revisit: RevisitSettings = RevisitSettings()

@@ -142,9 +142,11 @@ def page_of(order: FetchOrder, ended: Ended, now: float, told: Told = NOTHING) -
     """Return a page for the judge, to judge or, if it has not changed, to keep."""
     page = ended.result
     if isinstance(page, Body):
+        how = page.rendered
         return FetchedPage(
             order=order, status=page.status, headers=page.headers, body=_compress(page.body), time=now,
             host=ended.host, nofollow=page.nofollow, items=told.items, wanted=told.wanted,
+            rendered=how and msgspec.structs.replace(how, plain=_compress(how.plain)),
         )  # fmt: skip
     headers = validators(order.revisit.version if order.revisit else None, "etag", "last-modified")
     return FetchedPage(order=order, status=NOT_MODIFIED, headers=headers, body=b"", time=now, host=ended.host)

@@ -12,7 +12,7 @@ import msgspec
 
 from scentline.models.errors import EventLog, ScentlineError, cause
 from scentline.models.facts import Early, Kind, Missing, Moved, Same
-from scentline.models.records import HostAnswer, Version
+from scentline.models.records import HostAnswer, Rendered, Version
 
 DAY = 86_400.0
 _VALIDATOR = 200  # Characters of a version.
@@ -56,6 +56,7 @@ class Body(msgspec.Struct, frozen=True):
     headers: dict[str, str]  #: Those that later steps read, in lower case, cut to 1,000 characters.
     body: bytes  #: Without its content encoding.
     nofollow: bool = False  #: An X-Robots-Tag forbids following the page's links.
+    rendered: Rendered | None = None  #: How a browser rendered it; then ``body`` is in UTF-8.
 
 
 NoPage: TypeAlias = Moved | Missing | Same | Early
