@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
+from itertools import chain
 from typing import Any, get_args
 
 import msgspec
@@ -19,10 +20,11 @@ from scentline.agents.fetch.orders import Orders, Told
 from scentline.agents.fetch.result import Ended, validators
 from scentline.agents.fetch.robots import Robots as KnownRobots
 from scentline.agents.fetch.servers import Recent
+from scentline.agents.operate.record import read_standing
 from scentline.agents.operate.requests import finding
-from scentline.models.errors import ScentlineError
+from scentline.models.errors import EventLog, ScentlineError
 from scentline.models.facts import Early, Found
-from scentline.models.published import DoorStanding
+from scentline.models.published import SILENT_SECONDS, DoorStanding, Standing
 from scentline.models.records import FetchOrder, HostAnswer, RecordError, RobotsTxt
 from scentline.models.url import canonical, host
 from scentline.streams.attempts import Place
@@ -47,6 +49,7 @@ FAREWELL_SECONDS = 15.0
 MOST_DONE = 20_000
 #: The states of a crawl that is over.
 OVER = frozenset({"spent", "done", "ended"})
+log = EventLog("door")
 
 
 class BusyError(ScentlineError):
@@ -75,7 +78,7 @@ class DoorAgent:
         self._returned = metrics.counter(catalogue.DOOR_RETURNED)
         self._robots = KnownRobots(_no_request, runtime.settings.fetch, runtime.clock)
         self._robots.publish = self._publish_robots
-        self.leases = Leases(self._stands, self._crawl_delay)
+        self.leases = Leases(lambda _: True, lambda url: self._robots.delay(url) or 0.0)
         self._earlier: dict[int, int] = {}
         self._done: Recent[Place, None] = Recent(MOST_DONE)
         self._news = asyncio.Condition()
@@ -84,8 +87,6 @@ class DoorAgent:
         self.heard = self._begun  #: When a client last settled or discovered something.
         #: The state of the crawl, as clients hear it.
         self.state: Callable[[], str] = lambda: "running"
-        #: Whether the frontier still waits for an order's answer, as far as this process knows.
-        self.stands: Callable[[FetchOrder], bool] = lambda _: True
         #: Returns when the frontier has room for what clients discover.
         self.room: Callable[[], Awaitable[None]] = _always
         runtime.watch(self.measure)
@@ -143,25 +144,15 @@ class DoorAgent:
             return True
         return not order.robots or self._robots.knows(order.url, order.robots)
 
-    def _stands(self, order: FetchOrder) -> bool:
-        return self.stands(order)
-
-    def _crawl_delay(self, url: str) -> float:
-        return self._robots.delay(url) or 0.0
-
     async def look(self) -> None:
         """Give orders back that no client takes; never returns."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             back = list(self.leases.overdue(self._clock()))
             if back:
-                messages = [
-                    message
-                    for parked in back
-                    for message in self._orders.messages(parked.order, Ended(Early(0.0)))
-                ]
                 self._returned.inc(len(back))
-                await self._end(messages, [parked.acknowledge for parked in back])
+                given_back = (self._orders.messages(parked.order, Ended(Early(0.0))) for parked in back)
+                await self._end([*chain(*given_back)], [parked.acknowledge for parked in back])
 
     async def _end(self, messages: Sequence[Message], acknowledge: Sequence[Callable[[], object]]) -> None:
         """Send messages, and acknowledge orders once the log has them; a client that leaves stops neither."""
@@ -285,8 +276,7 @@ class DoorAgent:
                 await self.room()
         except TimeoutError as error:
             raise BusyError("the frontier lags behind; expected in some seconds") from error
-        self.heard = self._clock()
-        self.leases.hold(call.client, (), 1.0, self.heard)
+        self.leases.hold(call.client, (), 1.0, self._clock())
         said: list[str] = []
         facts: list[Found] = []
         for given in call.urls:
@@ -294,11 +284,12 @@ class DoorAgent:
             url, parked = canonical(given.url, parent), self.leases.parked.get(parent or "")
             said.append("taken" if url else "refused: no http or https URL")
             if url:
-                facts.append(_found(url, given))
+                level = 0 if given.seed else 1
+                facts.append(Found(url, depth=level, seed=given.seed, level=level, memo=given.memo))
             if url and parked is not None and len(parked.links) < MOST_LINKS:
                 parked.links.append((url, given.text))
         self._discovered.inc(len(facts))
-        await self._end(self._packed(facts), ())
+        await self.tell(facts)
         return said
 
     async def tell(self, facts: Sequence[Found]) -> None:
@@ -322,9 +313,32 @@ class DoorAgent:
         await self._end([self._orders.pack(host(read.url), [read])], ())
 
 
-def _found(url: str, given: Wanted) -> Found:
-    level = 0 if given.seed else 1
-    return Found(url, depth=level, seed=given.seed, level=level, memo=given.memo)
+class Elsewhere:
+    """How a crawl stands whose frontiers run in other processes, by what they publish in `standing`.
+
+    "done" is not known from it: another frontier or another door's client may have found more meanwhile.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._frontiers: dict[str, Standing] = {}
+
+    def hear(self, key: bytes | None, value: bytes | None) -> None:
+        """Apply a frontier's standing; skip the other messages of the topic."""
+        if not (key or b"").startswith(b"frontier ") or value is None:
+            return
+        try:
+            told = read_standing(value)
+        except RecordError as error:
+            log.warning("skipped a standing that can't be read", reason=str(error))
+        else:
+            self._frontiers[told.worker] = told
+
+    def state(self) -> str:
+        """Return "paused" or "spent" where they say so, else "running"; one that is silent says nothing."""
+        since = self._clock() - SILENT_SECONDS
+        said = {each.state for each in self._frontiers.values() if not each.final and each.time > since}
+        return "paused" if "paused" in said else "spent" if said == {"spent"} else "running"
 
 
 async def _no_request(url: str, known: object) -> Any:

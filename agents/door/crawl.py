@@ -1,9 +1,12 @@
-"""What URLFrontier's clients do to one crawl: they take URLs, and put discovered and known ones."""
+"""The crawls that URLFrontier's clients name: they take URLs of one, and put discovered and known ones."""
 
 import asyncio
+import re
+import shutil
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, TypeAlias
 
@@ -21,6 +24,9 @@ from scentline.models.facts import Found
 from scentline.models.settings import LONGEST_LEASE
 from scentline.models.url import canonical, host
 
+#: The name of the crawl of this process, also of a call that names none.
+DEFAULT: Final = "DEFAULT"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: The name of all clients, which say none.
 CLIENT: Final = "urlfrontier"
 #: Seconds of a lease where the client leaves it open, and items of a list: as in URLFrontier.
@@ -82,21 +88,19 @@ class Crawl:
             taken = taken + more
         return sorted(taken, key=lambda each: self._dates.get(each.order.url, 0))
 
-    async def put(self, given: Sequence[Given]) -> list[int]:
-        """Take URLs, links before the pages that have them; return the status of each."""
-        statuses = [SKIPPED] * len(given)
+    async def put(self, given: Mapping[int, Given]) -> dict[int, int]:
+        """Take URLs, links before the pages that have them; return the status of each that is not skipped."""
+        statuses: dict[int, int] = {}
         for start in range(0, len(given), TOGETHER):
-            part = dict(enumerate(given[start : start + TOGETHER], start))
-            found = {place: info for place, (info, date) in part.items() if date is None}
-            known = {place: (info, date) for place, (info, date) in part.items() if date is not None}
-            taken = (await self._discover(found) if found else {}) | (
-                await self._settle(known) if known else {}
+            part = list(given.items())[start : start + TOGETHER]
+            found = {place: info for place, (info, date) in part if date is None}
+            statuses |= await self._discover(found) if found else {}
+            statuses |= await self._settle(
+                {place: (info, date) for place, (info, date) in part if date is not None}
             )
-            for place, status in taken.items():
-                statuses[place] = status
         return statuses
 
-    async def _discover(self, given: dict[int, Any]) -> dict[int, int]:
+    async def _discover(self, given: Mapping[int, Any]) -> dict[int, int]:
         """Take discovered URLs: links of their pages, where these are held still."""
         wanted: dict[int, Wanted] = {}
         for place, info in given.items():
@@ -108,7 +112,7 @@ class Crawl:
             return dict.fromkeys(given, FAIL)
         return {place: OK if word == "taken" else SKIPPED for place, word in zip(wanted, said, strict=True)}
 
-    async def _settle(self, given: dict[int, tuple[Any, int]]) -> dict[int, int]:
+    async def _settle(self, given: Mapping[int, tuple[Any, int]]) -> dict[int, int]:
         """Take known URLs: the answers to orders, and of others when to order them, if ever."""
         statuses, answers, facts = {}, [], []
         for place, (info, date) in given.items():
@@ -124,6 +128,62 @@ class Crawl:
         await self.door.settle(Settle(CLIENT, answers), [b""] * len(answers))
         await self.door.tell(facts)
         return statuses
+
+
+#: Runs the crawl of a directory, which may be new.
+Run: TypeAlias = Callable[[Path], AbstractAsyncContextManager[Crawl]]
+
+
+class Crawls:
+    """The crawls by name: ``own`` is the default; up to ``most`` further ones lie in ``directory``.
+
+    An async context manager: further ones run, by ``run``, from the first call that names them to its end.
+    """
+
+    def __init__(self, own: Crawl, directory: Path, most: int = 0, run: Run | None = None) -> None:
+        self.own = own
+        self._directory = directory
+        self._most, self._run = most, run
+        self._running: dict[str, tuple[Crawl, AsyncExitStack]] = {}
+        self._turn = asyncio.Lock()
+
+    async def __aenter__(self) -> "Crawls":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        async with self._turn:
+            while self._running:
+                await self._running.popitem()[1][1].aclose()
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of all crawls, also of those that do not run."""
+        yield DEFAULT
+        if self._most and self._directory.is_dir():
+            yield from sorted(each.name for each in self._directory.iterdir() if _NAME.fullmatch(each.name))
+
+    async def find(self, name: str, *, begin: bool = False) -> Crawl | None:
+        """Return the crawl of a name; ``begin`` makes one where there is room. None without one."""
+        if name in ("", DEFAULT):
+            return self.own
+        async with self._turn:
+            if name in self._running:
+                return self._running[name][0]
+            there = self._directory / name
+            may = self._run is not None and len(self._running) < self._most and _NAME.fullmatch(name)
+            if self._run is None or not may or not (begin or there.is_dir()):
+                return None
+            resources = AsyncExitStack()
+            crawl = await resources.enter_async_context(self._run(there))
+            self._running[name] = crawl, resources
+            return crawl
+
+    async def delete(self, name: str) -> None:
+        """End a further crawl, and remove its directory."""
+        async with self._turn:
+            if name in self._running:
+                await self._running.pop(name)[1].aclose()
+            if self._most and _NAME.fullmatch(name):
+                await asyncio.to_thread(shutil.rmtree, self._directory / name, ignore_errors=True)
 
 
 def _metadata(info: Any) -> dict[str, list[str]]:

@@ -50,12 +50,12 @@ class Parked:
 class Leases:
     """The parked orders of a door.
 
-    ``stands`` returns whether the frontier still waits for an order's answer. ``crawl_delay`` returns the
-    Crawl-delay of a URL's host, as far as known here.
+    ``stands`` returns whether the frontier still waits for an order's answer, as far as this process knows.
+    ``crawl_delay`` returns the Crawl-delay of a URL's host, as far as known here.
     """
 
     def __init__(self, stands: Callable[[FetchOrder], bool], crawl_delay: Callable[[str], float]) -> None:
-        self._stands = stands
+        self.stands = stands
         self._crawl_delay = crawl_delay
         self.parked: OrderedDict[str, Parked] = OrderedDict()
         #: By client, the time of its last call.
@@ -159,7 +159,7 @@ class Leases:
         for url, parked in list(self.parked.items()):
             if parked.until > now or (only is not None and host(url) != only):
                 continue
-            if not self._stands(parked.order):
+            if not self.stands(parked.order):
                 self._drop(self.parked.pop(url), "again")  # its answer is in the log, its acknowledgement not
             elif self._free_at(parked) <= now < parked.order.lease - LEAST_SECONDS:
                 yield parked

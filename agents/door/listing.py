@@ -37,10 +37,7 @@ class Listing:
         bus: Bus,
         carry_out: Callable[[bytes], Awaitable[str]] | None,
     ) -> None:
-        self._core = core
-        self._inbox = inbox
-        self._bus = bus
-        self._carry_out = carry_out
+        self._core, self._inbox, self._bus, self._carry_out = core, inbox, bus, carry_out
 
     async def caught_up(self) -> None:
         """Wait until the frontier's rows have what the log has now, for a few seconds at most."""

@@ -4,7 +4,6 @@ A client is trusted with no more than a page is: URLs are made canonical, number
 are read where those of our fetcher are.
 """
 
-import zlib
 from html import escape
 from typing import Annotated, Final
 
@@ -12,7 +11,7 @@ import msgspec
 
 from scentline.agents.fetch.client import KEPT, KEPT_LENGTH, MOVED, check, forbids_links, moved
 from scentline.agents.fetch.guard import product
-from scentline.agents.fetch.result import Body, Ended, FetchError, Result
+from scentline.agents.fetch.result import Body, Ended, FetchError, Result, inflated
 from scentline.models.facts import Early, Kind, Same
 from scentline.models.records import HostAnswer, ItemName, Memo, Natural, Seconds
 from scentline.models.settings import LONGEST_LEASE, FetchSettings
@@ -111,18 +110,6 @@ class Discover(msgspec.Struct, frozen=True):
     urls: Annotated[list[Wanted], msgspec.Meta(max_length=MOST_PARTS)]
 
 
-def inflated(data: bytes, most: int) -> bytes:
-    """Return the content of a zlib stream, of which one byte over ``most`` is enough to refuse it."""
-    stream = zlib.decompressobj()
-    try:
-        found = stream.decompress(data, most + 1)
-    except zlib.error as error:
-        raise FetchError("retry", "broken compression") from error
-    if not stream.eof and len(found) <= most:
-        raise FetchError("retry", "body cut short")
-    return found
-
-
 def ended_of(
     answer: Answer, body: bytes, settings: FetchSettings, now: float, crawl_delay: float | None
 ) -> Ended:
@@ -156,7 +143,7 @@ def _result(answer: Answer, body: bytes, settings: FetchSettings, now: float) ->
     check(answer.status, headers, now)
     nofollow = forbids_links(lines.get("x-robots-tag", ()), product(settings.user_agent))
     most = settings.max_bytes
-    content = inflated(body, most) if answer.body else _page(answer).encode()
+    content = inflated(body, most + 1, gzip=False) if answer.body else _page(answer).encode()
     if len(content) > most:
         raise FetchError("unfit", f"body over {most} bytes")
     kept = {name: headers[name][:KEPT_LENGTH] for name in KEPT if name in headers}

@@ -1,22 +1,29 @@
 """URLFrontier's service over a door: for StormCrawler, and whatever else speaks its gRPC.
 
-What differs from URLFrontier's own service is in docs/doors.md.
+What differs from URLFrontier's own service is in docs/doors.md. Its clients have no token: it is for a loopback
+address only.
 """
 
+import os
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from contextlib import asynccontextmanager
+from typing import Any, Final
 
-from scentline.agents.door.crawl import LISTED, ElsewhereError, Given, gathered
-from scentline.agents.door.crawls import DEFAULT, Crawls
-from scentline.agents.door.listing import counted, due_of
+from scentline.agents.door.agent import DoorAgent
+from scentline.agents.door.crawl import DEFAULT, LISTED, Crawl, Crawls, ElsewhereError, Given, Run, gathered
+from scentline.agents.door.listing import Listing, counted, due_of
 from scentline.agents.door.metadata import metadata_of
-from scentline.agents.door.proto import SKIPPED, message
+from scentline.agents.door.proto import BOTH, CALLS, SERVICE, SKIPPED, STREAMS, message
+from scentline.agents.door.server import host_and_port, is_loopback
 from scentline.models.errors import ScentlineError
 from scentline.models.frontier.keys import Rows, memo_of
 from scentline.models.frontier.rows import OPEN, PageRow
 from scentline.models.published import Limit, Pausing, Slowing, Steering
 from scentline.models.url import canonical, host
+from scentline.streams.settings import ConfigurationError, Settings
 
+CRAWLS: Final = "crawls"  #: The directory of further crawls, in the data.
 #: Hosts that DeleteCrawl excludes at most.
 MOST_DELETED = 100
 
@@ -55,14 +62,14 @@ class URLFrontier:
 
     async def _put(self, given: Sequence[Given]) -> list[int]:
         """Take URLs; return the status of each."""
-        statuses = [SKIPPED] * len(given)
+        statuses = dict.fromkeys(range(len(given)), SKIPPED)
         for name in dict.fromkeys(info.crawlID for info, _ in given):
-            places = [place for place, (info, _) in enumerate(given) if info.crawlID == name]
             crawl = await self._crawls.find(name, begin=True)
-            put = () if crawl is None else await crawl.put([given[place] for place in places])
-            for place, status in zip(places, put, strict=crawl is not None):
-                statuses[place] = status
-        return statuses
+            if crawl is not None:
+                statuses |= await crawl.put({
+                    place: each for place, each in enumerate(given) if each[0].crawlID == name
+                })  # fmt: skip
+        return list(statuses.values())
 
     # what is known
 
@@ -197,3 +204,70 @@ def _item(shard: Rows, row: PageRow, crawl: str) -> Any:
     return message("URLItem")(
         known=message("KnownURLItem")(info=info, refetchable_from_date=due_of(shard, row))
     )
+
+
+@asynccontextmanager
+async def serving_urlfrontier(
+    settings: Settings, door: DoorAgent, listing: Listing | None = None, run: Run | None = None
+) -> AsyncIterator[None]:
+    """Serve a door's crawl where ``door.urlfrontier`` says, if it does, and further ones that ``run`` runs.
+
+    Raises `ConfigurationError`.
+    """
+    address = settings.door.urlfrontier
+    if not address:
+        yield
+        return
+    name, _ = host_and_port(address)
+    if not is_loopback(name):
+        raise ConfigurationError(f"door.urlfrontier {address}: it has no token; expected a loopback address")
+    crawls = Crawls(Crawl(door, listing), settings.data / CRAWLS, settings.door.crawls, run)
+    service = URLFrontier(crawls, settings.fetch.delay_seconds)
+    # Its handlers of forks can stop it for ever when a process is started, as the judge's is.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
+    try:
+        import grpc
+
+        handlers = {call: _handler(call, getattr(service, call)) for call in CALLS}
+    except ModuleNotFoundError as error:
+        missing = "expected what pip install 'scentline[urlfrontier]' installs"
+        raise ConfigurationError(f"door.urlfrontier: there is no {error.name}; {missing}") from error
+    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, handlers)])
+    try:
+        port = server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise ConfigurationError(f"opening door.urlfrontier {address}: expected a free port") from error
+    async with crawls:
+        await server.start()
+        try:
+            sys.stderr.write(f"URLFrontier: {name}:{port}\n")
+            yield
+        finally:
+            await server.stop(0)
+
+
+def _handler(name: str, call: Callable[..., Any]) -> Any:
+    """Return what serves a call; its errors are statuses."""
+    import grpc
+
+    @asynccontextmanager
+    async def refusing(context: Any) -> AsyncIterator[None]:
+        try:
+            yield
+        except ScentlineError as error:
+            await context.abort(grpc.StatusCode[getattr(error, "code", "FAILED_PRECONDITION")], str(error))
+
+    async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
+        async with refusing(context):
+            async for each in call(request):
+                yield each
+
+    async def one(request: Any, context: Any) -> Any:
+        async with refusing(context):
+            return await call(request)
+
+    kind = "stream_stream" if name in BOTH else "unary_stream" if name in STREAMS else "unary_unary"
+    read, write = (message(each) for each in CALLS[name])
+    handler = getattr(grpc, f"{kind}_rpc_method_handler")
+    return handler(one if kind == "unary_unary" else stream, read.FromString, write.SerializeToString)

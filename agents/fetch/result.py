@@ -179,10 +179,10 @@ async def read_body(
     return bytes(memoryview(body)[:limit])
 
 
-def gunzip(data: bytes, limit: int) -> bytes:
-    """Return the first ``limit`` bytes of ``data``, decompressed by gzip; raises `FetchError`."""
+def inflated(data: bytes, limit: int, *, gzip: bool) -> bytes:
+    """Return the first ``limit`` bytes of ``data``, decompressed by gzip or deflate; raises `FetchError`."""
     body = bytearray()
-    decoder = _Zlib(gzip=True)
+    decoder = _Zlib(gzip=gzip)
     # In pieces: at each member's end the rest of what was fed is copied.
     for start in range(0, len(data), _STEP):
         decoder.feed(data[start : start + _STEP], body, limit)

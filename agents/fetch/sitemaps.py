@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scentline.agents.fetch.result import DAY, GZIP_HEAD, Answer, Ask, FetchError, gunzip, unexpected
+from scentline.agents.fetch.result import DAY, GZIP_HEAD, Answer, Ask, FetchError, inflated, unexpected
 from scentline.agents.fetch.servers import Recent
 from scentline.models.dates import seconds_of
 from scentline.models.records import Version
@@ -148,7 +148,7 @@ def read(body: bytes) -> Listing:
     """
     if body.startswith(GZIP_HEAD):
         try:
-            body = gunzip(body, LISTING_BYTES)
+            body = inflated(body, LISTING_BYTES, gzip=True)
         except FetchError:
             return Listing()
     text = body.removeprefix(codecs.BOM_UTF8).lstrip()

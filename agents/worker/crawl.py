@@ -75,10 +75,10 @@ class Engine(Worker):
     async def _serve_door(self, door: "DoorAgent") -> None:
         from scentline.agents.door.listing import Listing
         from scentline.agents.door.server import TOKEN_FILE, serving_door
-        from scentline.agents.door.serving import serving_urlfrontier
+        from scentline.agents.door.urlfrontier import serving_urlfrontier
 
         door.state = lambda: "paused" if self.frontier.core.paused else self.stands
-        door.stands = self.frontier.core.awaits
+        door.leases.stands = self.frontier.core.awaits
         door.room = partial(room_for, self.frontier.inbox, DISCOVERED)
         url = await self._resources.enter_async_context(serving_door(self.settings, door, self._figures))
         sys.stderr.write(f"The door: {url}, with the token in {self.settings.data / TOKEN_FILE}\n")
@@ -90,7 +90,7 @@ class Engine(Worker):
     async def _further(self, directory: Path) -> AsyncIterator["Crawl"]:
         """Run a further crawl in a directory: as this one, until it is closed."""
         from scentline.agents.door.crawl import Crawl
-        from scentline.agents.door.serving import CRAWLS
+        from scentline.agents.door.urlfrontier import CRAWLS
 
         door = self.settings.door.model_copy(update={"address": "127.0.0.1:0", "urlfrontier": ""})
         metrics = self.settings.metrics.model_copy(update={"port": 0})

@@ -159,9 +159,9 @@ class Worker:
 
     async def _serve_door(self, door: "DoorAgent") -> None:
         """Serve the door; here it knows of the frontiers what they publish, and of orders that they came."""
-        from scentline.agents.door.elsewhere import Elsewhere
+        from scentline.agents.door.agent import Elsewhere
         from scentline.agents.door.server import serving_door
-        from scentline.agents.door.serving import serving_urlfrontier
+        from scentline.agents.door.urlfrontier import serving_urlfrontier
 
         frontiers = Elsewhere(self.runtimes[DOOR].clock)
         await self._follow(STANDING, frontiers.hear)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.agents.fetch.result import MAX_MEMBERS, FetchError, gunzip, read_body
+from scentline.agents.fetch.result import MAX_MEMBERS, FetchError, inflated, read_body
 from scentline.agents.judge.decode import decode
 from tests.cases import each_case
 
@@ -113,10 +113,10 @@ def test_a_body_that_grows_beyond_the_ratio_is_refused_however_it_is_cut(cut: bo
 @each_case(("data", "cut"), [(b"abc" * 1000, b"abca"), (b"", b"")])
 def test_a_file_in_gzip_is_cut_at_the_limit_and_told_from_a_damaged_one(data: bytes, cut: bytes) -> None:
     packed = gzip.compress(data)
-    assert (gunzip(packed, 10**6), gunzip(packed, 4)) == (data, cut)
+    assert (inflated(packed, 10**6, gzip=True), inflated(packed, 4, gzip=True)) == (data, cut)
     for damaged in (packed[:-3], b"\x1f\x8bnothing"):
         with pytest.raises(FetchError):
-            gunzip(damaged, 10**6)
+            inflated(damaged, 10**6, gzip=True)
 
 
 def test_a_body_of_very_many_members_is_refused() -> None:
@@ -125,7 +125,7 @@ def test_a_body_of_very_many_members_is_refused() -> None:
     more = members + gzip.compress(b"x")
     assert refused(more, "gzip", len(more)) == ("unfit", f"over {MAX_MEMBERS} gzip members")
     with pytest.raises(FetchError, match="gzip members"):
-        gunzip(more, 100)
+        inflated(more, 100, gzip=True)
 
 
 # text
