@@ -82,7 +82,7 @@ def _table(
     yield "key | default; else | meaning\n---|---|---"
     for name, schema in properties.items():
         key = prefix + name
-        shown = f"{key}.NAME" if name == OPEN else key
+        shown = f"{key}.NAME" if name in OPEN else key
         yield f"`{shown}` | {_value(name, schema)} | {known[key]}"
     yield ""
 

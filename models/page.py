@@ -32,8 +32,10 @@ class Page(msgspec.Struct, frozen=True):
     from the outermost, with spaces between, each a tag with up to three classes after dots and perhaps an
     identifier after ``#``; a long path keeps its end. ``prose`` is the main text without headings, ``main``
     its words in order, except lists of nothing but links, and ``leading`` the targets of the ``links`` outside
-    navigation, all if requested. ``indexable`` and ``follow`` are what the page's own robots directives allow.
-    ``barred`` is why the page must not be judged, else empty; ``missing`` if that is because it is a soft 404.
+    navigation, all if requested. ``headings`` and ``anchors`` are the texts of its headings and, unless links
+    were wanted, of ``links``, likewise. ``indexable`` and ``follow`` are what the page's own robots directives
+    allow. ``barred`` is why the page must not be judged, else empty; ``missing`` if that is because it is a
+    soft 404.
     """
 
     url: str
@@ -46,6 +48,8 @@ class Page(msgspec.Struct, frozen=True):
     prose: str = ""
     main: tuple[str, ...] = ()
     leading: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
     canonical: str | None = None
     indexable: bool = True
     follow: bool = True

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, SecretStr, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from scentline.models.accesslog.entry import JsonLines
@@ -25,16 +25,16 @@ from scentline.models.settings import (
     CountOrNone,
     CrawlSettings,
     JudgeSettings,
+    Name,
     Positive,
     Section,
 )  # fmt: skip
 
 FILE = "scentline.toml"
 PREFIX = "SCENTLINE_"
-OPEN = "predicates"  # the one table whose keys are the user's own
+OPEN = ("predicates", "extract")  # the tables whose keys are the user's own
 SHOWN = 80  # characters of a wrong value in a message
 
-PredicateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
 Port = Annotated[int, Field(ge=0, le=65_535)]  #: A port, or 0.
 
 
@@ -193,7 +193,7 @@ class Settings(CrawlSettings):
     metrics: MetricsSettings = MetricsSettings()
     window: WindowSettings = WindowSettings()
     #: Predicates to look for: name and expression.
-    predicates: dict[PredicateName, str] = Field(default_factory=dict)
+    predicates: dict[Name, str] = Field(default_factory=dict)
 
     @property
     def on_kafka(self) -> bool:
@@ -268,13 +268,13 @@ def load(
 
 
 def keys() -> dict[str, FieldInfo]:
-    """Return every dotted key with its field, those of no section first, as TOML wants them; no predicates."""
+    """Return every dotted key that is not the user's own with its field, as TOML wants them: sections last."""
     found: dict[str, FieldInfo] = {}
     alone: dict[str, FieldInfo] = {}
     for name, field in Settings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             found |= {f"{name}.{inner}": value for inner, value in field.annotation.model_fields.items()}
-        elif name != OPEN:
+        elif name not in OPEN:
             alone[name] = field
     return alone | found
 
@@ -317,7 +317,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[Given]:
 
 
 def _check_key(given: Given, known: Mapping[str, FieldInfo]) -> None:
-    if given.key in known or given.key.startswith(f"{OPEN}."):
+    if given.key in known or given.key.startswith(tuple(f"{name}." for name in OPEN)):
         return
     nearest = _nearest(given.key, known)
     if given.where.startswith("environment"):

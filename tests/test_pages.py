@@ -150,7 +150,7 @@ def test_every_module_and_target_that_a_page_runs_is_there() -> None:
 
 def test_the_page_of_settings_is_what_the_class_says_and_has_a_meaning_of_each() -> None:
     assert page("settings") == markdown(), "run `make docs`"
-    assert meanings().keys() == keys().keys() | {OPEN}
+    assert meanings().keys() == keys().keys() | {*OPEN}
 
 
 def test_examples_in_docstrings_print_what_they_claim() -> None:

@@ -3,7 +3,7 @@
 It answers the questions on standard input, within the system's limits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import BinaryIO
 
@@ -11,7 +11,9 @@ import msgspec
 import zstandard
 
 from scentline.agents.judge.apart import alone, bound_cpu, bound_memory
+from scentline.agents.judge.decode import decode
 from scentline.agents.judge.judges import CategoryJudge, Verdicts, load_judges
+from scentline.agents.judge.parse import is_plain, unread_of
 from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.judge.question import (
     Answer,
@@ -20,14 +22,17 @@ from scentline.agents.judge.question import (
     Ready,
     Refused,
     Request,
+    Seen,
+    Show,
     Work,
     framed,
     received,
 )
 from scentline.agents.judge.warc import Packing
 from scentline.models.duplicates import NONE, fingerprint
+from scentline.models.extract import compiled, extracted
 from scentline.models.page import Page, Verdict
-from scentline.models.predicate import parse
+from scentline.models.predicate import Predicate, parse
 from scentline.models.published import RENEWED
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError, Revisit
 from scentline.models.revisit.content import changed, content_of, links_digest
@@ -36,6 +41,7 @@ from scentline.streams.memory import YOUNG_OF_PAGES, collected_seldom
 
 # Two sets of predicates may alternate: those for new pages, and one for kept pages.
 _parsed = lru_cache(maxsize=1000)(parse)
+_compiled = lru_cache(maxsize=1000)(compiled)
 _decode = msgspec.msgpack.Decoder(Request).decode
 
 
@@ -75,11 +81,13 @@ class Examiner:
             return Examined(Page(fetched.order.url), record=record, unkept=unkept, differs=False)
         work, main = self._work, self._work.revisit
         body, page = self.read(fetched)
-        told = msgspec.structs.replace(page, text="", sequence=(), prose="", main=(), leading=())
+        told = msgspec.structs.replace(
+            page, text="", sequence=(), prose="", main=(), leading=(), headings=(), anchors=()
+        )  # fmt: skip
         revisit = fetched.order.revisit
         if page.barred or (revisit is not None and not revisit.again):
             return Examined(told)
-        asked = {name: _parsed(text) for name, text in question.asked.items()}
+        asked = _predicates(question.asked)
         shown = main and not question.alone
         verdict, failure, excerpts = self._verdicts.of(page, asked, fetched.items, excerpts=shown)
         if revisit is not None and failure is not None:  # without a judge's answer its last one holds
@@ -99,6 +107,24 @@ class Examiner:
             told, verdict, failure, fingerprint(page, work.least_words) if marked else NONE, *kept,
             content, links, dict(excerpts), differs,
         )  # fmt: skip
+
+    def seen(self, show: Show) -> Seen:
+        """Return what a page shows, whether or not a crawl would refuse it."""
+        work = self._work
+        page = parse_page(show.url, show.body, show.content_type, work, work.agent, main=True)
+        verdict, failure, _ = self._verdicts.of(page, _predicates(show.asked), show.items)
+        readable = not unread_of(show.body, show.content_type) and not is_plain(show.content_type)
+        found = {name: _compiled(text) for name, text in show.extract.items()} if readable else {}
+        return Seen(
+            page.title, " ".join(page.prose.split()), self._verdicts.language(page), page.headings,
+            tuple((link.url, anchor) for link, anchor in zip(page.links, page.anchors, strict=True)),
+            extracted(decode(show.body, show.content_type), found) if found else {},
+            page.barred, verdict, failure,
+        )  # fmt: skip
+
+
+def _predicates(asked: Mapping[str, str]) -> dict[str, Predicate]:
+    return {name: _parsed(text) for name, text in asked.items()}
 
 
 def _differs(known: Revisit, time: float, content: bytes, links: bytes, verdict: Verdict) -> bool:
@@ -128,7 +154,7 @@ def serve() -> None:
     bound_memory(work.memory_bytes)
     _write(out, Ready())
     with collected_seldom(YOUNG_OF_PAGES):
-        while isinstance(question := _read(source), Question):
+        while isinstance(question := _read(source), Question | Show):
             bound_cpu(work.cpu_seconds)
             answer = _answer(examiner, question)
             _write(out, answer)
@@ -136,9 +162,9 @@ def serve() -> None:
                 return
 
 
-def _answer(examiner: Examiner, question: Question) -> Answer:
+def _answer(examiner: Examiner, question: Question | Show) -> Answer:
     try:
-        return examiner.examined(question)
+        return examiner.seen(question) if isinstance(question, Show) else examiner.examined(question)
     except RecordError as error:
         return Refused("no-page", str(error))
     except Exception as error:  # the next page gets a fresh process

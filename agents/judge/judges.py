@@ -218,7 +218,7 @@ class Verdicts:
 
     def __init__(self, judges: Sequence[CategoryJudge] = ()) -> None:
         self._judges = judges
-        self._language: LanguageJudge = Language()
+        self.language: LanguageJudge = Language()
 
     def of(
         self,
@@ -233,7 +233,7 @@ class Verdicts:
         if failure is not None:
             predicates = {name: each for name, each in predicates.items() if not each.categories}
         # A page's language costs more than all else here.
-        language = self._language(page) if any(each.languages for each in predicates.values()) else None
+        language = self.language(page) if any(each.languages for each in predicates.values()) else None
         view = View(
             page.url, page.title, page.text, categories, language, page.sequence, frozenset(items)
         )  # fmt: skip

@@ -128,7 +128,7 @@ def _html(url: str, markup: Markup, limits: Judging, wanted: _Wanted, *, main: b
     barred, missing = _barred(markup, title, collapsed, limits)
     reading = _Reading(text, markup.weights, markup.headings, markup.anchors if follow else ())
     anchors = markup.anchors if follow else []
-    links, paths = _links(url, base, reading, anchors, limits, wanted if follow else None)
+    links, firsts = _links(url, base, reading, anchors, limits, wanted if follow else None)
     found = reading.main(text, anchors) if main else _Main()
     return Page(
         url,
@@ -137,10 +137,12 @@ def _html(url: str, markup: Markup, limits: Judging, wanted: _Wanted, *, main: b
         sequence=tuple(reading.words),
         words=_distinct(chain(words(title), reading.telling(limits.words)), limits.words),
         links=links,
-        paths=paths,
+        paths=tuple(anchor.path for anchor in firsts if anchor.path),
         prose=found.prose,
         main=found.words,
         leading=_leading(found.hrefs, base, links) if wanted is None else _urls(links),
+        headings=tuple(_line(text[start:end]) for start, end in markup.headings if main),
+        anchors=tuple(_line(text[at.start : at.end]) or _line(" ".join(at.alt)) for at in firsts if main),
         canonical=canonical(markup.canonical, base) if markup.canonical else None,
         indexable=markup.directives.isdisjoint(("noindex", "none")),
         follow=follow,
@@ -284,15 +286,15 @@ def _signs(text: str) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint32]:
 
 def _links(
     url: str, base: str, reading: _Reading, anchors: Iterable[Anchor], limits: Judging, wanted: _Wanted
-) -> tuple[tuple[Link, ...], tuple[str, ...]]:
-    """Return a link for each target in the order of first occurrence, and the tag paths that anchors have.
+) -> tuple[tuple[Link, ...], list[Anchor]]:
+    """Return a link for each target in the order of first occurrence, and the first anchors of these.
 
     Later anchors add words to their target's link. Targets that are ``wanted`` and have no anchor come last.
     Anchors behind the last used target are ignored: canonical URLs take time.
     """
     targets: dict[str, str | None] = {}
     found: dict[str, tuple[list[str], tuple[str, ...], tuple[str, ...]]] = {}
-    paths: list[str] = []
+    firsts: list[Anchor] = []
     for anchor in anchors:
         href = anchor.href
         if href not in targets:
@@ -311,8 +313,7 @@ def _links(
             around = reading.words[max(0, start - limits.context) : start]
             around += reading.words[end : end + limits.context]
             found[target] = inside[:MAX_ANCHOR], tuple(around), reading.above(anchor)
-            if anchor.path:
-                paths.append(anchor.path)
+            firsts.append(anchor)
             if len(found) >= limits.links:
                 break
     for target in wanted or ():
@@ -322,7 +323,11 @@ def _links(
         Link(target, tuple(inside), around, position, above)
         for position, (target, (inside, around, above)) in enumerate(found.items())
     )
-    return links, tuple(paths)
+    return links, firsts
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _urls(links: Iterable[Link]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ with its parent, however that ends.
 import asyncio
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from typing import TypeVar
 
 import msgspec
 
@@ -20,6 +21,8 @@ from scentline.agents.judge.question import (
     Ready,
     Refused,
     Request,
+    Seen,
+    Show,
     Work,
     framed,
 )
@@ -35,6 +38,8 @@ END_SECONDS = 5.0
 # Bytes of an answer that are read ahead.
 _AHEAD = 1 << 20
 _MODULE = "scentline.agents.judge.apart"
+
+_Told = TypeVar("_Told", Examined, Seen)
 
 _decode = msgspec.msgpack.Decoder(Answer).decode
 
@@ -61,18 +66,26 @@ class ExaminerProcess:
             await self._started()
 
     async def examine(self, question: Question) -> Examined:
-        """Examine a page; raises `RecordError` where the message holds none, `PageError`.
+        """Examine a page; raises `RecordError` where the message holds none, `PageError`."""
+        return await self._told(question, Examined)
+
+    async def show(self, page: Show) -> Seen:
+        """Return what a page shows; raises `PageError`."""
+        return await self._told(page, Seen)
+
+    async def _told(self, asked: Question | Show, kind: type[_Told]) -> _Told:
+        """Return the answer of a kind.
 
         A page that ended the process within its time is tried once more: something else may have killed it, or
         an earlier page may have left it in a bad state.
         """
         async with self._lock:
             try:
-                return await self._examined(question)
+                return await self._answered(asked, kind)
             except _EndedError:
                 pass
             try:
-                return await self._examined(question)
+                return await self._answered(asked, kind)
             except _EndedError as error:
                 raise PageError(str(error)) from error
 
@@ -82,12 +95,12 @@ class ExaminerProcess:
         while self._killed:
             await _end(self._killed.pop())
 
-    async def _examined(self, question: Question) -> Examined:
+    async def _answered(self, asked: Question | Show, kind: type[_Told]) -> _Told:
         work = self._work
         child = await self._started()
         try:
             async with asyncio.timeout(work.seconds):
-                answer = await self._answer(child, question)
+                answer = await self._answer(child, asked)
         except TimeoutError:
             await self.close()
             raise PageError(f"over {work.seconds:g} seconds (judge.seconds)") from None
@@ -95,7 +108,7 @@ class ExaminerProcess:
             # Also on cancellation: an unread answer would be taken for the next page's.
             self._kill()
             raise
-        if isinstance(answer, Examined):
+        if isinstance(answer, kind):
             return answer
         if isinstance(answer, Refused) and answer.kind == "no-page":
             raise RecordError(answer.reason)

@@ -69,6 +69,38 @@ class Question(msgspec.Struct, array_like=True, frozen=True, tag="question"):
     alone: bool = False
 
 
+class Show(msgspec.Struct, array_like=True, frozen=True, tag="show"):
+    """A page to be shown, its body without encodings; ``asked`` and ``extract`` are expressions by name."""
+
+    url: str
+    body: bytes
+    content_type: str | None = None
+    asked: dict[str, str] = {}
+    extract: dict[str, str] = {}
+    #: The names of the items that a client of the door found in it.
+    items: tuple[str, ...] = ()
+
+
+class Seen(msgspec.Struct, array_like=True, frozen=True, tag="seen"):
+    """What a page shows, for people and data sets."""
+
+    title: str
+    #: The main text, without headings.
+    text: str
+    #: Its ISO 639 code, None where the text does not show it.
+    language: str | None
+    headings: tuple[str, ...]
+    #: The URL and the text of each link.
+    links: tuple[tuple[str, str], ...]
+    #: The values of fields (`models.extract`).
+    extract: dict[str, str]
+    #: Why a crawl would refuse the page, else empty.
+    barred: str
+    verdict: Verdict
+    #: Why a judge of categories failed.
+    failure: str | None
+
+
 class Examined(msgspec.Struct, array_like=True, frozen=True, tag="examined"):
     """An examined page: ``content``, ``links`` and ``excerpts`` are those of `models.facts.Page`."""
 
@@ -120,8 +152,8 @@ class Refused(msgspec.Struct, array_like=True, frozen=True, tag="refused"):
     reason: str
 
 
-Request: TypeAlias = Work | Question
-Answer: TypeAlias = Ready | Examined | Refused
+Request: TypeAlias = Work | Question | Show
+Answer: TypeAlias = Ready | Examined | Seen | Refused
 
 
 def received(source: BinaryIO) -> bytes | None:

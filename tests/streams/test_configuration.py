@@ -111,6 +111,10 @@ WRONG: list[tuple[str, dict[str, str], dict[str, Any], str]] = [
     ("", {}, {"frontier.policy": "best"}, "'linkage', 'breadth-first' or 'random'"),
     ("[browse]\nwindow = 1", {"SCENTLINE_FETCH__ALLOW": "a"}, {"data": 3}, "command line: data can't be 3"),
     ('[predicates]\n"a b" = "x"', {}, {}, "predicates.a b"),
+    (
+        '[extract]\nprice = "css:a["', {}, {},
+        "scentline.toml: extract.price can't be 'css:a[': expected css:SELECTOR or xpath:EXPRESSION",
+    ),
     ("frontier = [", {}, {}, "scentline.toml: is not TOML in UTF-8"),
     ("\xff\xfe = 1", {}, {}, "scentline.toml: is not TOML in UTF-8"),
 ]  # fmt: skip

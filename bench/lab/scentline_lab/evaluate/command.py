@@ -17,7 +17,8 @@ from scentline.agents.cli.output import print_table
 from scentline.agents.judge.predicates import check_judges
 from scentline.agents.stored import table_of
 from scentline.models.predicate import Predicate, parse
-from scentline.streams.settings import ConfigurationError, PredicateName, Settings
+from scentline.models.settings import Name
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline_lab.evaluate import tables
 from scentline_lab.evaluate.pictures import (
     draw_lift,
@@ -209,7 +210,7 @@ class WebSpec(Options):
     """One web of a file of several: the command's options for it; ``settings`` are by dotted key."""
 
     labels: Path | None = None
-    predicates: dict[PredicateName, str]
+    predicates: dict[Name, str]
     settings: Mapping[str, Any] = Field(default_factory=dict)
 
     def overrides(self) -> dict[str, Any]:
@@ -237,7 +238,7 @@ def read_webs(path: Path, chosen: Sequence[str] = ()) -> dict[str, WebSpec]:
             raise ConfigurationError(f"--web {name}: {path} has {', '.join(given)}")
     whole = {name: found | (table if isinstance(table, dict) else {"": table}) for name, table in given.items()}
     try:
-        webs = TypeAdapter(dict[PredicateName, WebSpec]).validate_python(whole)
+        webs = TypeAdapter(dict[Name, WebSpec]).validate_python(whole)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, ("webs", *first["loc"])))
