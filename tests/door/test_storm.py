@@ -4,7 +4,6 @@ Source: StormCrawler 3, Spout.populateBuffer, StatusUpdaterBolt.store, JSoupPars
 metadata.persist are anchors, parse.title, fetch.statusCode and scentline.item.
 """
 
-import os
 import time
 import zlib
 from pathlib import Path
@@ -88,9 +87,6 @@ class Topology:
         assert self._client.put(*items) == [OK] * len(items)
 
 
-@pytest.mark.skipif(
-    "PYTEST_XDIST_WORKER" in os.environ, reason="gRPC's client stops in a worker of pytest-xdist"
-)
 def test_a_crawl_by_a_topology(tmp_path: Path) -> None:
     web = SyntheticWeb(*SIZE)
     with crawling(tmp_path, "--budget", str(PAGES)) as (crawl, address), Client(address) as client:
