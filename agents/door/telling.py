@@ -140,6 +140,8 @@ def _result(answer: Answer, body: bytes, settings: FetchSettings, now: float) ->
         return moved(answer.url, answer.status, answer.target)
     lines = {name.lower(): value.splitlines() for name, value in answer.headers.items()}
     headers = {name: ", ".join(values) for name, values in lines.items()}
+    if answer.text and not answer.body:  # a page by what its client says, whatever its type
+        headers.pop("content-type", None)
     check(answer.status, headers, now)
     nofollow = forbids_links(lines.get("x-robots-tag", ()), product(settings.user_agent))
     most = settings.max_bytes

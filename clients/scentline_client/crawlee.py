@@ -27,20 +27,7 @@ from crawlee.storage_clients.models import ProcessedRequest
 from crawlee.storages import RequestQueue
 from yarl import URL
 
-from scentline_client.link import (
-    HEADER,
-    ITEMS,
-    LINKS,
-    NAME,
-    PLAIN,
-    Door,
-    DoorError,
-    Key,
-    Link,
-    Order,
-    headers_of,
-    memo_of,
-)
+from scentline_client.link import LINKS, NAME, Door, DoorError, Key, Link, Order, found_in, headers_of, memo_of
 
 #: Characters of a URL at most.
 LONGEST_URL = 2_000
@@ -165,7 +152,9 @@ class Frontier(RequestManager):
         self._handled += 1
         status = page.answer.get("status", 0)
         if request.state == RequestState.DONE:
-            self._end(request, **_found(page))
+            html = "html" in page.answer.get("headers", {}).get("content-type", "")
+            text = None if html else page.body.decode(errors="replace")
+            self._end(request, **page.answer, **found_in(page.items, page.links.values(), page.body, text))
         elif status not in (0, 200):
             self._end(request, **page.answer)
         elif request.state == RequestState.SKIPPED:
@@ -210,7 +199,7 @@ class Frontier(RequestManager):
                 self._ready.append(request)
                 self._news.set()
                 return
-        self.door.settle(key, ended=time.monotonic(), reason="failed")
+        self.door.settle(key, reason="failed")
 
     def _memo(self, request: Request) -> str | None:
         """Return what makes a request again from its URL, or None for one that stays here."""
@@ -227,7 +216,7 @@ class Frontier(RequestManager):
     def _end(self, request: Request, **answer: Any) -> None:
         page = self._pages.pop(request.unique_key)
         if page.key is not None:
-            self.door.settle(page.key, **{"ended": time.monotonic(), **answer})
+            self.door.settle(page.key, **answer)
             page.key = None  # what a handler of errors adds is no link of it any more
 
     # the crawler's work, page by page
@@ -244,7 +233,7 @@ class Frontier(RequestManager):
             data: Any, dataset_id: str | None = None, dataset_name: str | None = None,
             dataset_alias: str | None = None, **kwargs: Any,
         ) -> None:  # fmt: skip
-            if data and len(page.items) < ITEMS:
+            if data:
                 page.items[(dataset_name or dataset_alias or "item")[:NAME]] = None
             await push(data, dataset_id, dataset_name, dataset_alias, **kwargs)
 
@@ -263,7 +252,7 @@ class Frontier(RequestManager):
         # Crawlee knows how far a link with another strategy may lead.
         if target and (asked.enqueue_strategy == "all" or URL(target).host == URL(asked.url).host):
             moved = 302 if status == 200 else status  # Crawlee has followed it
-            page.answer |= {"status": moved, "target": target}
+            page.answer |= {"status": moved, "target": target[: 4 * LONGEST_URL]}
         if status == 304 or "target" in page.answer:
             raise ContextPipelineInterruptedError("left to the frontier")
 
@@ -280,16 +269,6 @@ class Frontier(RequestManager):
 def _target(request: Request, status: int, headers: dict[str, str]) -> str:
     """Return where a request was sent on to, empty if nowhere."""
     if 300 <= status < 400:
-        return urljoin(request.url, headers["location"])[:HEADER] if "location" in headers else ""
+        return urljoin(request.url, headers["location"]) if "location" in headers else ""
     loaded = URL(request.loaded_url or request.url).with_fragment(None)
-    return str(loaded)[:HEADER] if status == 200 and loaded != URL(request.url).with_fragment(None) else ""
-
-
-def _found(page: Page) -> dict[str, Any]:
-    """Return the answer for a page whose handler has ended well."""
-    found = {**page.answer, "items": [*page.items], "links": [*page.links.values()]}
-    kind = page.answer.get("headers", {}).get("content-type", "")
-    if "html" in kind or not (page.items or page.links):
-        return found | {"body": page.body}
-    # What has items is a page, whatever its type.
-    return found | {"text": page.body.decode(errors="replace")[:PLAIN]}
+    return str(loaded) if status == 200 and loaded != URL(request.url).with_fragment(None) else ""

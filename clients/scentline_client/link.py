@@ -181,15 +181,15 @@ class Door:
             del self._robots[next(iter(self._robots))]
         self._news.set()
 
-    def settle(self, key: Key, *, ended: float, body: bytes = b"", **answer: Any) -> None:
-        """Tell, once, what became of an order that is held: its request ``ended`` then (monotonic clock)."""
+    def settle(self, key: Key, *, ended: float = 0.0, body: bytes = b"", **answer: Any) -> None:
+        """Tell, once, what became of an order that is held: its request ``ended`` then (monotonic), or now."""
         if self.held.get(key) is False:
             self.held[key] = True
             packed = zlib.compress(body, self._link.level(body)) if body else b""
             if len(packed) > MOST_BYTES:
                 answer, packed = {"reason": "size"}, b""
             said = _encoded(**answer, url=key[0], order=key[1], body=len(packed))
-            self._answers.append((key, said, packed, ended))
+            self._answers.append((key, said, packed, ended or time.monotonic()))
             self._news.set()
 
     async def room(self) -> None:
@@ -202,7 +202,7 @@ class Door:
         """Give back the orders without an answer, and send what waits, for some seconds at most."""
         self._tasks[0].cancel()
         for key in self.held:
-            self.settle(key, ended=time.monotonic(), reason="back")
+            self.settle(key, reason="back")
         end = time.monotonic() + seconds
         while (
             (self.held or self._found or self._robots) and not self._tasks[1].done() and time.monotonic() < end
@@ -295,6 +295,16 @@ def headers_of(response: Mapping[str, str]) -> dict[str, str]:
     found = {name.lower()[:200]: value[:HEADER] for name, value in response.items()}
     found.pop("set-cookie", None)
     return found
+
+
+def found_in(
+    items: Iterable[str], links: Iterable[dict[str, Any]], body: bytes, text: str | None = None
+) -> dict[str, Any]:
+    """Return what a page has; of one with a ``text``, this if anything was found, else its body."""
+    found = {"items": [*items][:ITEMS], "links": [*links]}
+    # What has items is a page, whatever its type.
+    plain = text is not None and any(found.values())
+    return {**found, "text": (text or "")[:PLAIN]} if plain else {**found, "body": body}
 
 
 def memo_of(given: dict[str, Any]) -> str | None:

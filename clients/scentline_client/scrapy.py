@@ -9,10 +9,9 @@ retries and redirects hold for those alone, the frontier says when any other pag
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
-from urllib.parse import urljoin
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import Scheduler as Local
@@ -22,19 +21,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from scentline_client.link import (
-    HEADER,
-    ITEMS,
-    LINKS,
-    NAME,
-    PLAIN,
-    Door,
-    Key,
-    Link,
-    Order,
-    headers_of,
-    memo_of,
-)
+from scentline_client.link import LINKS, NAME, Door, Key, Link, Order, found_in, headers_of, memo_of
 
 #: In the meta of a request: the order that it is for.
 ORDER = "scentline_order"
@@ -189,24 +176,10 @@ class Scheduler(Local):  # type: ignore[misc]
         if response is not None:
             lines = {str(name, "latin-1"): b"\n".join(each) for name, each in response.headers.items()}
             headers = headers_of({name: str(each, "latin-1") for name, each in lines.items()})
-            answer |= {"status": response.status, "headers": headers}
+            answer |= {"status": response.status, "headers": headers, "target": headers.get("location", "")}
             if not request.meta.get("proxy"):  # else the address is the proxy's
                 answer["server"] = str(response.ip_address or "")
-            if "location" in answer["headers"]:
-                answer["target"] = urljoin(request.url, answer["headers"]["location"])[:HEADER]
-        answer.setdefault("ended", time.monotonic())
         self.door.settle(_key(request), elapsed=request.meta.get("download_latency", 0.0), **answer)
-
-    def page(
-        self, response: Response, items: Iterable[str], links: Iterable[dict[str, Any]], ended: float
-    ) -> None:
-        """Tell of an order's page and what the spider found in it."""
-        found: dict[str, Any] = {"items": [*items][:ITEMS], "links": [*links], "ended": ended}
-        if isinstance(response, HtmlResponse) or not (found["items"] or found["links"]):
-            found["body"] = response.body if response.status == 200 else b""
-        elif isinstance(response, TextResponse):  # what the spider reads is a page, whatever its type
-            found["text"] = response.text[:PLAIN]
-        self.end(response.request, response, **found)
 
     def _failed(self, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
         response = getattr(failure.value, "response", None)  # of a status that the spider does not take
@@ -220,8 +193,8 @@ class Scheduler(Local):  # type: ignore[misc]
 
     def _response_received(self, response: Response, request: Request) -> None:
         if request.url.endswith("/robots.txt") and request.meta.get("dont_obey_robotstxt"):
-            text = response.text if isinstance(response, TextResponse) else ""
-            self.door.saw_robots(request.meta.get("redirect_urls", [request.url])[0], response.status, text)
+            url = request.meta.get("redirect_urls", [request.url])[0]
+            self.door.saw_robots(url, response.status, _text(response))
 
     def _busy(self) -> bool:
         active = self.crawler.engine.downloader.active
@@ -262,7 +235,14 @@ class Outcome:
                     yield one
         finally:
             if mine:
-                scheduler.page(response, items, (links or {}).values(), ended)
+                text = None if isinstance(response, HtmlResponse) else _text(response)
+                body = response.body if response.status == 200 else b""
+                found = found_in(items, (links or {}).values(), body, text)
+                scheduler.end(response.request, response, ended=ended, **found)
+
+
+def _text(response: Response) -> str:
+    return response.text if isinstance(response, TextResponse) else ""
 
 
 def _key(request: Request) -> Key:

@@ -159,6 +159,7 @@ async def test_a_page_without_a_body_is_made_of_its_title_text_and_links_escaped
         visitor.park()
         links = [{"url": "/2", "text": "<b>two</b>", "memo": "a memo"}, {"url": "http://x\n", "text": ""}]
         head, title = {"X-Robots-Tag": "Scentline: nofollow"}, "</title><a href=/3>"
+        head["Content-Type"] = "application/json"
         await visitor.settle(status=200, title=title, text="tea & milk", links=links, headers=head)
         (page,) = visitor.pages
         text = zstandard.decompress(page.body).decode()
