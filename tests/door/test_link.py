@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import trustme
 
 from clients.scentline_client import link
 from clients.scentline_client.link import Door, DoorError, Link, Order
@@ -26,16 +25,12 @@ ANSWERED, HELD, ROBOTS = "http://a.test/1", "http://b.test/1", "http://%d.test/r
 
 @awaited
 async def test_orders_are_answered_or_given_back_by_whom_the_door_knows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tls: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link, "ROBOTS", 2_500)
     monkeypatch.setattr(link, "MOST_ROBOTS", 32_000)
-    ours = trustme.CA()
-    authority, pair = str(tmp_path / "ca.pem"), str(tmp_path / "pair.pem")
-    ours.cert_pem.write_to_path(authority)
-    ours.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(pair)
-    files = {"certificate": pair, "key": pair, "clients": authority}
-    settings = Settings.model_validate({"data": tmp_path, "door": {"address": "127.0.0.1:0", **files}})
+    authority, pair = str(tls["clients"]), str(tls["key"])
+    settings = Settings.model_validate({"data": tmp_path, "door": {"address": "127.0.0.1:0", **tls}})
     acknowledged: list[str] = []
     arrived: asyncio.Queue[Order] = asyncio.Queue()
     lost: list[str] = []

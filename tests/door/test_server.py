@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx
 import pytest
-import trustme
 import zstandard
 
 from scentline.agents.door.agent import DoorAgent
@@ -71,7 +70,7 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(**given: Any) -> AsyncIterator[Visitor]:
+async def visiting(verify: ssl.SSLContext | bool = True, **given: Any) -> AsyncIterator[Visitor]:
     door = {"address": "127.0.0.1:0", "token": TOKEN}
     usual = {"door": door, "fetch": {"max_bytes": 100_000}}
     with (
@@ -81,7 +80,7 @@ async def visiting(**given: Any) -> AsyncIterator[Visitor]:
         agent = DoorAgent(runtime)
         async with serving_door(settings, agent, dict) as url:
             head = {"Authorization": f"Bearer {TOKEN}"}
-            async with httpx.AsyncClient(base_url=url, headers=head) as http:
+            async with httpx.AsyncClient(base_url=url, headers=head, verify=verify) as http:
                 yield Visitor(runtime, agent, http)
 
 
@@ -174,11 +173,8 @@ async def test_a_page_without_a_body_is_made_of_its_title_text_and_links_escaped
 async def test_what_is_discovered_is_a_candidate_and_a_link_of_the_page_that_is_in_hand() -> None:
     async with visiting() as visitor:
         visitor.park()
-        urls = [
-            {"url": "http://b.test/", "seed": True},
-            {"url": "3", "parent": URL, "text": "three"},
-            {"url": "x:"},
-        ]
+        seed, link = {"url": "http://b.test/", "seed": True}, {"url": "3", "parent": URL, "text": "three"}
+        urls = [seed, link, {"url": "x:"}]
         said = (await visitor.call("discover", urls=urls)).json()["said"]
         assert said == ["taken", "taken", "refused: no http or https URL"]
         assert visitor.facts == [Found("http://b.test/", seed=True), Found("http://a.test/3", 1, level=1)]
@@ -231,28 +227,18 @@ async def test_a_call_that_is_none_is_refused(
 
 
 @awaited
-async def test_an_open_address_needs_tls_and_clients_of_an_authority_a_certificate(tmp_path: Path) -> None:
+async def test_an_open_address_needs_tls_and_clients_of_an_authority_a_certificate(
+    tls: dict[str, Path],
+) -> None:
     with pytest.raises(ConfigurationError, match="expected a loopback address, or "):
         async with visiting(door={"address": "0.0.0.0:0"}):
             pass
-    ours = trustme.CA()
-    certificate, key, authority = (tmp_path / name for name in ("c.pem", "k.pem", "ca.pem"))
-    issued = ours.issue_cert("127.0.0.1")
-    issued.cert_chain_pems[0].write_to_path(str(certificate))
-    issued.private_key_pem.write_to_path(str(key))
-    ours.cert_pem.write_to_path(str(authority))
-    files = {"certificate": certificate, "key": key, "clients": authority}
-    settings = Settings.model_validate({"data": tmp_path, "door": {"address": "127.0.0.1:0", **files}})
-    with a_runtime(settings, NOW) as runtime:
-        async with serving_door(settings, DoorAgent(runtime), dict) as url:
-            head = {"Authorization": f"Bearer {(tmp_path / 'door/token').read_text()}"}
-            context = ssl.create_default_context(cafile=str(authority))
-            async with httpx.AsyncClient(base_url=url, headers=head, verify=context) as stranger:
-                with pytest.raises((httpx.TransportError, ssl.SSLError)):
-                    await stranger.get("/door/1/state")
-            context.load_cert_chain(certificate, key)
-            async with httpx.AsyncClient(base_url=url, headers=head, verify=context) as known:
-                assert (await known.get("/door/1/state")).json()["protocol"] == 1
+    context = ssl.create_default_context(cafile=tls["clients"])
+    async with visiting(door={"address": "127.0.0.1:0", "token": TOKEN, **tls}, verify=context) as stranger:
+        with pytest.raises((httpx.TransportError, ssl.SSLError)):
+            await stranger.http.get("/door/1/state")
+        context.load_cert_chain(tls["key"])
+        assert (await stranger.http.get("/door/1/state")).json()["protocol"] == 1
 
 
 @awaited

@@ -5,11 +5,9 @@ metadata.persist are anchors, parse.title, fetch.statusCode and scentline.item.
 """
 
 import time
-import zlib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from lxml import html
 
 from scentline.agents.door.leases import Parked
@@ -20,6 +18,7 @@ from scentline.models.url import canonical
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line
 from tests.cases import each_case
+from tests.door.clients import has_tip
 from tests.door.urlfrontier import Client, Metadata, crawling, discovered, grpc, known
 from tests.door.urlfrontier import metadata_of as kept
 from tests.e2e.crawls import SIZE, exact, outcomes_of, pages_of
@@ -32,10 +31,6 @@ DAY = 86_400
 #: How a call ends whose service is gone, also before the client notices that.
 ENDS = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
 GONE_SECONDS = 20.0
-
-
-def has_tip(url: str) -> bool:
-    return zlib.crc32(url.encode()) % 2 == 0
 
 
 class Topology:
@@ -64,11 +59,8 @@ class Topology:
     def fetch(self, url: str, metadata: dict[str, tuple[str, ...]]) -> None:
         answer = self._web.answer(url, {})
         path = {"url.path": (*metadata.get("url.path", ()), url)}
-        found: dict[str, str | tuple[str, ...]] = {
-            **metadata,
-            "fetch.statusCode": str(answer.status),
-            "fetch.loadingTime": "12",
-        }
+        found: dict[str, str | tuple[str, ...]] = dict(metadata)
+        found |= {"fetch.statusCode": str(answer.status), "fetch.loadingTime": "12"}
         target = dict(answer.headers).get("Location")
         if target is not None:
             self.update(discovered(target, path))
