@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )  # fmt: skip
 
+from scentline.models.by_host import Route, header, route
 from scentline.models.papers.news import news_prefix
 from scentline.models.papers.ways import RANKINGS, VISITS
 from scentline.models.url import canonical
@@ -198,6 +199,16 @@ class FetchSettings(Section):
     #: proxy on this machine are contacted.
     user_agent: str = "Scentline/0.2 (+https://example.org/scentline)"
     proxy: str | None = None  #: Forward proxy for every fetch, such as http://localhost:3128.
+    #: Other proxies for hosts with their subdomains, such as "de = http://proxy.de:3128", or none, as in
+    #: "corp.example = direct"; the first that fits holds.
+    proxies: tuple[str, ...] = ()
+    #: Netscape file of cookies, as curl and browsers' extensions write it; each goes where it belongs.
+    cookies: Path | None = None
+    #: Headers of all requests to a host, such as "corp.example = Authorization: Bearer abc"; not over http, but
+    #: with "http://corp.example = ..." instead.
+    headers: tuple[SecretStr, ...] = ()
+    #: Accept-Language of every request, such as "de, en;q=0.5".
+    languages: Annotated[str, Field(pattern=r"^[A-Za-z0-9*;=., -]*$")] = ""
     #: Least time between two requests to a host, or to hosts that share an address; 0 for crawl --archive.
     delay_seconds: NotNegative = 1.0
     #: The same, as a multiple of the usual duration of its answers, up to a minute.
@@ -231,10 +242,29 @@ class FetchSettings(Section):
                     ) from None
         return value
 
+    @field_validator("proxies")
+    @classmethod
+    def _routed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return value if all(map(route, value)) else ()
+
+    @field_validator("headers")
+    @classmethod
+    def _headed(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        return value if all(header(rule.get_secret_value()) for rule in value) else ()
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """The rules of ``proxies``, as they are read."""
+        return tuple(map(route, self.proxies))
+
     def of_archive(self, proxy: str) -> Self:
-        """Return the settings for recorded pages, served by a proxy here: the delay is 0 unless given."""
+        """Return the settings for recorded pages, served by a proxy here: the delay is 0 unless given.
+
+        It alone is asked, and without log-ins.
+        """
         delay = self.delay_seconds if "delay_seconds" in self.model_fields_set else 0.0
-        return self.model_copy(update={"proxy": proxy, "delay_seconds": delay})
+        live = {"proxies": (), "cookies": None, "headers": ()}
+        return self.model_copy(update={"proxy": proxy, "delay_seconds": delay, **live})
 
 
 class RenderSettings(Section):

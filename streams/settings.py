@@ -375,7 +375,7 @@ def _complaint(error: ValidationError, given: Mapping[str, Given]) -> str:
     if value is None:
         return f"{_printable(key)}: {expected}"
     secret = isinstance(value.value, SecretStr) or "SecretStr" in str(keys().get(value.key))
-    shown = "the value given" if secret else _quoted(value.value)
+    shown = "the value given" if secret else _quoted(_shown(value.value))
     return f"{_printable(value.where)}: {_printable(value.key)} can't be {shown}: {expected}"
 
 
@@ -395,4 +395,4 @@ def _shown(value: Any) -> Any:
         return str(value)
     if isinstance(value, str):
         return re.sub(r"(?<=//)[^/@]*@", "", value)  # the login of a proxy or broker is a secret too
-    return list(value) if isinstance(value, tuple) else value
+    return [_shown(each) for each in value] if isinstance(value, tuple | list) else value

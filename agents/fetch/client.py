@@ -93,7 +93,7 @@ class Client:
             except Exception as error:  # a bug, here or in a library: it ends this fetch, not the crawl
                 ended = unexpected("page", url, error).ended
         elapsed = 0.0 if held.asked is None else time.perf_counter() - held.asked
-        server = "" if self._settings.proxy else held.server
+        server = "" if self._pool.proxy(host(url)) else held.server
         crawl_delay = ended.host.crawl_delay if held.crawl_delay is None else held.crawl_delay
         told = msgspec.structs.replace(ended.host, crawl_delay=crawl_delay, elapsed=elapsed, server=server)
         return ended._replace(host=told)
@@ -120,7 +120,7 @@ class Client:
 
     async def _addresses(self, url: str) -> Sequence[str]:
         name = host(url)
-        return (name,) if self._settings.proxy else await self._pool.resolver.addresses(name)
+        return (name,) if self._pool.proxy(name) else await self._pool.resolver.addresses(name)
 
     async def _page(self, url: str, known: Version | None) -> Result:
         asked = validators(known)

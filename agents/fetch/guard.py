@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from scentline.agents.fetch.result import FetchError
+from scentline.models.by_host import names_above
 from scentline.models.errors import ScentlineError
 from scentline.models.settings import FetchSettings
 from scentline.models.url import canonical
@@ -39,8 +40,9 @@ BAD_PORTS = frozenset({
 _NOBODY = re.compile(r"(?:.*\.)?(?:example(?:\.(?:com|net|org))?|test|invalid|localhost)\.?")
 _CONTACT = re.compile(r"(?:https?://|[^\s@<>()]+@)([A-Za-z0-9](?:[A-Za-z0-9-]*\.)+[A-Za-z0-9-]+)")
 
-# The host being connected to: a name that is allowed may resolve to any address.
-connecting: ContextVar[str] = ContextVar("connecting", default="")
+# The host being connected to: a name that is allowed may resolve to any address. None for a proxy, which may
+# be wherever the operator put it.
+connecting: ContextVar[str | None] = ContextVar("connecting", default="")
 
 
 class ForbiddenAddressError(ScentlineError, OSError):
@@ -137,8 +139,7 @@ class Guard:
             raise FetchError("refused", "host denied")
 
     def _denies_name(self, name: str) -> bool:
-        labels = name.split(".")
-        return any(".".join(labels[start:]) in self._denied.names for start in range(len(labels)))
+        return any(above in self._denied.names for above in names_above(name))
 
     def _denies_address(self, address: Address) -> bool:
         inner = _inner(address) if isinstance(address, IPv6Address) else None
@@ -165,11 +166,12 @@ class Guard:
         very address it goes to, so that no spelling and no change of a DNS answer gets around it.
         """
         family, kind, protocol, _, peer = address_info
-        text = str(peer[0])
-        address = ip_address(text)
-        named = hostname(connecting.get()) in self._allowed.names and not self._denies_address(address)
-        if not named and not self.allows_address(address):
-            raise ForbiddenAddressError(text)
+        name, text = connecting.get(), str(peer[0])
+        if name is not None:
+            address = ip_address(text)
+            named = hostname(name) in self._allowed.names and not self._denies_address(address)
+            if not named and not self.allows_address(address):
+                raise ForbiddenAddressError(text)
         return socket.socket(family, kind, protocol)
 
 
@@ -207,9 +209,10 @@ def names_contact(user_agent: str) -> bool:
 def stays_home(settings: FetchSettings) -> bool:
     """Return whether only the hosts of ``settings.allow`` may be requested, since no contact is named.
 
-    A proxy on this machine, such as one of an archive, needs none: its operator is responsible.
+    Proxies on this machine, such as one of an archive, need none: their operator is responsible.
     """
-    return not names_contact(settings.user_agent) and not _on_this_machine(settings.proxy)
+    proxies = (settings.proxy, *(route.proxy for route in settings.routes))
+    return not names_contact(settings.user_agent) and not all(map(_on_this_machine, proxies))
 
 
 def check_contact(settings: FetchSettings, seeds: Iterable[str]) -> None:

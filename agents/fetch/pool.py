@@ -23,9 +23,11 @@ from aiohttp.http_parser import RawResponseMessage
 from aiohttp.tracing import Trace
 from yarl import URL
 
-from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, connecting, stays_home
+from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, connecting, hostname, stays_home
+from scentline.agents.fetch.logins import Logins
 from scentline.agents.fetch.result import ENCODINGS, FetchError
 from scentline.agents.fetch.servers import Resolver, connected
+from scentline.models.by_host import names_above
 from scentline.models.settings import FetchSettings
 from scentline.models.url import canonical, host
 
@@ -45,6 +47,9 @@ class FramingError(aiohttp.ClientPayloadError):
 class Pool(httpx.AsyncBaseTransport):
     """Opens URLs: `async with pool.open(url, headers) as response`; an asynchronous context manager itself.
 
+    Every request of a host carries its log-in, that of robots.txt as well: what hides all of a host from
+    strangers hides its robots.txt too, and rules that are not seen can't be kept.
+
     ``settings.allow`` must name every requested host and network that is not global, or every one at all if the
     User-Agent names no contact. With a proxy, which makes the connections, the host in the URL is checked: what
     a name resolves to is left to the proxy.
@@ -54,7 +59,9 @@ class Pool(httpx.AsyncBaseTransport):
         self._settings = settings
         self._guard = Guard(settings.allow, settings.deny, settings.ports)
         self._stays_home = stays_home(settings)
-        self._proxied_by_tls = URL(settings.proxy or "").scheme == "https"
+        self._routes = settings.routes
+        self.logins = Logins(settings)
+        self.proxy = lru_cache(10_000)(self._proxy)  #: The proxy for the host of a URL, with or without a port.
         self._judged = lru_cache(10_000)(self._judge)
 
     async def __aenter__(self) -> "Pool":
@@ -65,13 +72,14 @@ class Pool(httpx.AsyncBaseTransport):
             keepalive_timeout=IDLE_SECONDS,
             resolver=self.resolver,
             use_dns_cache=False,  # the resolver has one
-            # All connections of a configured proxy go to the proxy, wherever the operator put it.
-            socket_factory=None if settings.proxy else self._guard.open_socket,
+            socket_factory=self._guard.open_socket,
         )
+        headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": ENCODINGS}
+        if settings.languages:
+            headers["Accept-Language"] = settings.languages
         self._session = aiohttp.ClientSession(
             connector=connector,
-            headers={"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": ENCODINGS},
-            proxy=settings.proxy,
+            headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(),  # the whole is timed in `open`
@@ -100,8 +108,12 @@ class Pool(httpx.AsyncBaseTransport):
         if self._stays_home and not self._guard.allows_host(name):
             raise FetchError("failed", "contact missing in fetch.user_agent")
         self._guard.check(name, int(given) if given else port)
-        if self._settings.proxy:
+        if self.proxy(name):
             self._guard.check_name(name)
+
+    def _proxy(self, host: str) -> str | None:
+        above = set(names_above(hostname(host)))
+        return next((route.proxy for route in self._routes if route.host in above), self._settings.proxy)
 
     @asynccontextmanager
     async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
@@ -113,7 +125,7 @@ class Pool(httpx.AsyncBaseTransport):
         settings = self._settings
         with errors():
             self.check(url)
-            token = connecting.set(host(url))
+            token = connecting.set(None if self.proxy(host(url)) else host(url))
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
@@ -121,6 +133,7 @@ class Pool(httpx.AsyncBaseTransport):
                     request = httpx.Request("GET", url, headers={"Host": host(url), **headers})
                     if str(request.url) != url:
                         raise FetchError("failed", "url")  # httpx spells another URL, which was not checked
+                    request.headers.update(self.logins.headers(url))
                     response = await self.handle_async_request(request)
                     limit.reschedule(end)
                     async with aclosing(response):
@@ -131,12 +144,14 @@ class Pool(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Return the response, its body unread."""
         url = str(request.url)
+        proxy = self.proxy(host(url))
         response = await self._session.request(
             request.method,
             URL(url, encoded=True),  # aiohttp would decode %28 to "(" and the like
             headers=request.headers,
             allow_redirects=False,
-            ssl=self._tls if self._proxied_by_tls or url.startswith("https") else True,
+            proxy=proxy,
+            ssl=self._tls if "https:" in (url[:6], (proxy or "")[:6]) else True,
         )
         return httpx.Response(response.status, headers=response.raw_headers, stream=_Content(response))
 
@@ -247,6 +262,6 @@ class Connector(aiohttp.TCPConnector):
         connection = await super().connect(req, traces, timeout)
         tell = connected.get()
         peer = connection.transport.get_extra_info("peername") if connection.transport else None
-        if tell is not None and peer:
+        if tell is not None and peer and not req.proxy:
             tell(str(peer[0]))
         return connection

@@ -237,12 +237,14 @@ def test_the_policy_lets_out_to_no_address_at_the_edge_of_a_special_block() -> N
             assert [at for at in outside if lets_out(fetches(), at) and not is_global(at)] == []
 
 
-def test_the_place_for_networks_of_one_s_own_is_filled_in_as_it_is_written(tmp_path: Path) -> None:
-    """The comments of the production overlay, without their signs, deny the networks that they name."""
+def test_the_places_for_networks_and_log_ins_are_filled_in_as_they_are_written(
+    tmp_path: Path,
+) -> None:
+    """The comments of the production overlay, without their signs, deny networks and give fetch a log-in."""
     shutil.copytree(DEPLOY, tmp_path / "deploy")
     path = tmp_path / "deploy" / "k8s" / "overlays" / "prod" / "kustomization.yaml"
     text = path.read_text(encoding="utf-8")
-    path.write_text(re.sub(r"^( *)# (?=- SCENTLINE_FETCH__DENY|- target|  )", r"\1", text, flags=re.MULTILINE))
+    path.write_text(re.sub(r"^( *)# (?=- SCENT|- target|- patch|  )", r"\1", text, flags=re.MULTILINE))
     filled = rendered(path.parent)
     denied = filled.environment()["SCENTLINE_FETCH__DENY"]
     networks = [ip_network(each) for each in denied.split(",") if "/" in each]
@@ -251,6 +253,11 @@ def test_the_place_for_networks_of_one_s_own_is_filled_in_as_it_is_written(tmp_p
         excepted = [network for _, exceptions in blocks(policy) for network in exceptions]
         assert [network in excepted for network in networks] == [expected] * 2
     assert FetchSettings(deny=tuple(denied.split(","))).deny
+    fetch = pod(filled.one("Deployment", "scentline-fetch"))
+    (logins,) = (each["secret"] for each in fetch["volumes"] if each["name"] == "logins")
+    header = {each["name"]: each.get("valueFrom") for each in fetch["containers"][0]["env"]}
+    secret = header["SCENTLINE_FETCH__HEADERS"]["secretKeyRef"]
+    assert logins["secretName"] == secret["name"] == "scentline-logins"
 
 
 def test_workers_reach_kafka_and_names_prometheus_reaches_them_keda_reaches_kafka(overlay: Rendered) -> None:
