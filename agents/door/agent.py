@@ -58,10 +58,6 @@ class BusyError(ScentlineError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
-async def _always() -> None:
-    """Wait for nothing."""
-
-
 class DoorAgent:
     """Gives orders to clients, and takes their answers."""
 
@@ -88,7 +84,7 @@ class DoorAgent:
         #: The state of the crawl, as clients hear it.
         self.state: Callable[[], str] = lambda: "running"
         #: Returns when the frontier has room for what clients discover.
-        self.room: Callable[[], Awaitable[None]] = _always
+        self.room: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(0)
         runtime.watch(self.measure)
         runtime.watch_lag(FETCHES)
         runtime.read(FETCHES, "door", self._run)

@@ -4,6 +4,7 @@ Source of the names: StormCrawler 3: FetcherBolt, JSoupParserBolt, MetadataTrans
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 import msgspec
@@ -36,17 +37,18 @@ def memo_from(metadata: Metadata) -> str:
     Raises `TooLongError`.
     """
     kept = {name: list(values) for name, values in metadata.items()}
-    memo = _encoded(kept)
-    while len(memo) > MOST_MEMO and kept.get(PATH):
-        del kept[PATH][0]
-        memo = _encoded(kept)
+    path = kept.get(PATH, [])
+    room = MOST_MEMO - len(_encoded(kept | {PATH: []}))
+    sizes = accumulate(len(_encoded(page)) + len(",") for page in reversed(path))
+    del path[: len(path) - sum(size <= room + len(",") for size in sizes)]
+    memo = _encoded(kept) if kept else ""
     if len(memo) > MOST_MEMO:
         raise TooLongError(f"metadata of {len(memo)} characters; expected at most {MOST_MEMO}")
     return memo
 
 
-def _encoded(kept: Mapping[str, Sequence[str]]) -> str:
-    return msgspec.json.encode(kept).decode() if kept else ""
+def _encoded(kept: object) -> str:
+    return msgspec.json.encode(kept).decode()
 
 
 def metadata_of(memo: str) -> Metadata:

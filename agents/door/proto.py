@@ -47,15 +47,15 @@ MESSAGES: Final = {
     "PurgeUrlParams": "string key, string crawlID, uint32 days",
 }  # fmt: skip
 
-#: By call, its request and its answer; those of `STREAMS` are answered with a stream, those of `BOTH` have two.
+#: By call, its request and its answer, each one message or a stream of them.
 CALLS: Final = {
     "ListNodes": ("Empty", "StringList"),
     "ListCrawls": ("Local", "StringList"),
     "DeleteCrawl": ("DeleteCrawlMessage", "Long"),
     "ListQueues": ("Pagination", "QueueList"),
-    "GetURLs": ("GetParams", "URLInfo"),
-    "PutURLs": ("URLItem", "AckMessage"),
-    "PutDiscovered": ("DiscoveredBatch", "BatchAck"),
+    "GetURLs": ("GetParams", "stream URLInfo"),
+    "PutURLs": ("stream URLItem", "stream AckMessage"),
+    "PutDiscovered": ("stream DiscoveredBatch", "stream BatchAck"),
     "GetStats": ("QueueWithinCrawlParams", "Stats"),
     "DeleteQueue": ("QueueWithinCrawlParams", "Long"),
     "BlockQueueUntil": ("BlockQueueParams", "Empty"),
@@ -65,12 +65,17 @@ CALLS: Final = {
     "SetLogLevel": ("LogLevelParams", "Empty"),
     "SetCrawlLimit": ("CrawlLimitParams", "Empty"),
     "GetURLStatus": ("URLStatusRequest", "URLItem"),
-    "ListURLs": ("ListUrlParams", "URLItem"),
+    "ListURLs": ("ListUrlParams", "stream URLItem"),
     "CountURLs": ("CountUrlParams", "Long"),
     "PurgeURLs": ("PurgeUrlParams", "Long"),
 }
-STREAMS: Final = frozenset({"GetURLs", "ListURLs"})
-BOTH: Final = frozenset({"PutURLs", "PutDiscovered"})
+
+
+def shape_of(call: str) -> tuple[str, Any, Any]:
+    """Return how a call is made, as in "unary_stream", and the classes of its request and its answer."""
+    kinds = ("stream" if each.startswith("stream ") else "unary" for each in CALLS[call])
+    request, answer = (message(each.removeprefix("stream ")) for each in CALLS[call])
+    return "_".join(kinds), request, answer
 
 
 @cache

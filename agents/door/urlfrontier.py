@@ -14,7 +14,7 @@ from scentline.agents.door.agent import DoorAgent
 from scentline.agents.door.crawl import DEFAULT, LISTED, Crawl, Crawls, ElsewhereError, Given, Run, gathered
 from scentline.agents.door.listing import Listing, counted, due_of
 from scentline.agents.door.metadata import metadata_of
-from scentline.agents.door.proto import BOTH, CALLS, SERVICE, SKIPPED, STREAMS, message
+from scentline.agents.door.proto import CALLS, SERVICE, SKIPPED, message, shape_of
 from scentline.agents.door.server import host_and_port, is_loopback
 from scentline.models.errors import ScentlineError
 from scentline.models.frontier.keys import Rows, memo_of
@@ -267,7 +267,6 @@ def _handler(name: str, call: Callable[..., Any]) -> Any:
         async with refusing(context):
             return await call(request)
 
-    kind = "stream_stream" if name in BOTH else "unary_stream" if name in STREAMS else "unary_unary"
-    read, write = (message(each) for each in CALLS[name])
+    kind, read, write = shape_of(name)
     handler = getattr(grpc, f"{kind}_rpc_method_handler")
     return handler(one if kind == "unary_unary" else stream, read.FromString, write.SerializeToString)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import pytest
 
-from scentline.agents.door.proto import BOTH, CALLS, SERVICE, STREAMS, message
+from scentline.agents.door.proto import SERVICE, message, shape_of
 from tests.agents.commands import running
 from tests.e2e.crawls import options
 from tests.patience import PATIENCE
@@ -41,18 +41,16 @@ class Client:
 
     def __call__(self, name: str, seconds: float = PATIENCE, **fields: Any) -> Any:
         """Return the answer to a call, a list where it is a stream."""
-        request = message(CALLS[name][0])(**fields)
-        call = self._call(name, "unary_stream" if name in STREAMS else "unary_unary")
-        answer = call(request, timeout=seconds)
-        return list(answer) if name in STREAMS else answer
+        kind, request, _ = shape_of(name)
+        answer = self._call(name)(request(**fields), timeout=seconds)
+        return list(answer) if kind == "unary_stream" else answer
 
     def send(self, name: str, *requests: Any) -> list[Any]:
         """Return the answers to a stream of requests."""
-        assert name in BOTH
-        return list(self._call(name, "stream_stream")(iter(requests), timeout=PATIENCE))
+        return list(self._call(name)(iter(requests), timeout=PATIENCE))
 
-    def _call(self, name: str, kind: str) -> Any:
-        request, answer = (message(each) for each in CALLS[name])
+    def _call(self, name: str) -> Any:
+        kind, request, answer = shape_of(name)
         return getattr(self._channel, kind)(f"/{SERVICE}/{name}", request.SerializeToString, answer.FromString)
 
     def put(self, *items: Any) -> list[int]:
