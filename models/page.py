@@ -35,7 +35,7 @@ class Page(msgspec.Struct, frozen=True):
     navigation, all if requested. ``headings`` and ``anchors`` are the texts of its headings and, unless links
     were wanted, of ``links``, likewise. ``indexable`` and ``follow`` are what the page's own robots directives
     allow. ``barred`` is why the page must not be judged, else empty; ``missing`` if that is because it is a
-    soft 404.
+    soft 404, ``scripts`` because its content appears only once its scripts have run.
     """
 
     url: str
@@ -55,7 +55,11 @@ class Page(msgspec.Struct, frozen=True):
     follow: bool = True
     barred: str = ""
     missing: bool = False
+    scripts: bool = False
 
+
+#: Why a page is barred whose content its scripts make.
+NEEDS_SCRIPTS: Final = "needs scripts"
 
 #: Predicate name to "does the page satisfy it". A predicate that did not judge the page is absent.
 Verdict: TypeAlias = dict[str, bool]

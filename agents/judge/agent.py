@@ -135,7 +135,8 @@ class JudgeAgent(Handler[DuplicateRow]):
         elif page.barred:
             if revisit is None:
                 self._read.count("missing" if page.missing else "barred")
-            kind: Kind = "gone" if page.missing else "unfit" if page.indexable else "refused"
+            refused = page.scripts or not page.indexable
+            kind: Kind = "gone" if page.missing else "refused" if refused else "unfit"
             self._emit(shard, fetched, Missing(kind, page.barred, page.missing))
         elif revisit is not None and not revisit.again:
             self._relist(shard, fetched, page)

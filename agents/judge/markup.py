@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from lxml import etree
 
@@ -310,18 +310,33 @@ def _label(tag: str, attributes: Attributes) -> str:
     return label
 
 
-class _Pieces:
-    """A page's HTML as a file for the parser, which ends as soon as ``markup`` holds enough."""
+class Target(Protocol):
+    """What lxml's parser calls, and when it has read enough."""
 
-    def __init__(self, html: str, markup: Markup) -> None:
+    @property
+    def depth(self) -> int:
+        """The number of open elements."""
+
+    @property
+    def full(self) -> bool:
+        """Whether enough of the page is read."""
+
+    def close(self) -> None:
+        """Handle the end of the page."""
+
+
+class _Pieces:
+    """A page's HTML as a file for the parser, which ends as soon as its ``target`` holds enough."""
+
+    def __init__(self, html: str, target: Target) -> None:
         self._file = io.BytesIO(html.encode("utf-8", "replace"))
-        self._markup = markup
+        self._target = target
         self._open = 0
 
     def read(self, _size: int = -1) -> bytes:
         """Return the next piece, empty at the end."""
-        self._open += self._markup.depth
-        if self._markup.full or self._open > MAX_OPEN:
+        self._open += self._target.depth
+        if self._target.full or self._open > MAX_OPEN:
             return b""
         return self._file.read(_PIECE)
 
@@ -332,10 +347,15 @@ def read(html: str, links: int, agent: str, *, paths: bool = False) -> Markup:
     ``agent`` is our product token in lower case. With ``paths``, anchors have their tag paths.
     """
     markup = TracedMarkup(links, agent) if paths else Markup(links, agent)
-    target: Any = markup  # the stubs require a target of bytes and of comments, lxml does not
-    parser = etree.HTMLParser(target=target, encoding="utf-8", recover=True, no_network=True, huge_tree=False)
-    pieces: Any = _Pieces(html, markup)
+    feed(html, markup)
+    return markup
+
+
+def feed(html: str, target: Target) -> None:
+    """Have a target read the HTML, little beyond its limits."""
+    given: Any = target  # the stubs require a target of bytes and of comments, lxml does not
+    parser = etree.HTMLParser(target=given, encoding="utf-8", recover=True, no_network=True, huge_tree=False)
+    pieces: Any = _Pieces(html, target)
     with suppress(etree.LxmlError):
         etree.parse(pieces, parser)
-    markup.close()
-    return markup
+    target.close()

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from scentline.agents.judge.decode import binary, decode
 from scentline.agents.judge.markup import HEADING, MAX_TEXT, MAX_TITLE, NAVIGATION, TEXT, Anchor, Markup, read
 from scentline.agents.judge.question import Judging
-from scentline.models.page import Link, Page
+from scentline.agents.judge.shells import LEAST_TEXT, is_shell
+from scentline.models.page import NEEDS_SCRIPTS, Link, Page
 from scentline.models.traps import says_missing
 from scentline.models.url import canonical
 from scentline.models.words import MAX_DIGITS, MAX_LENGTH, is_word, spaced, words
@@ -73,7 +74,7 @@ def parse(
     if is_plain(content_type):
         return _plain(url, text, limits, chosen, main=main)
     markup = read(text, limits.links * ANCHORS_PER_LINK, agent, paths=paths)
-    return _html(url, markup, limits, chosen, main=main)
+    return _html(url, markup, limits, chosen, main=main, source=text)
 
 
 def unread_of(body: bytes, content_type: str | None) -> str:
@@ -119,7 +120,10 @@ def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str
     return "", False
 
 
-def _html(url: str, markup: Markup, limits: Judging, wanted: _Wanted, *, main: bool) -> Page:
+def _html(
+    url: str, markup: Markup, limits: Judging, wanted: _Wanted, *, main: bool, source: str = ""
+) -> Page:
+    """Return a page by its content; one that has hardly any, by its HTML ``source``, may need scripts."""
     title = " ".join(markup.title.split())[:MAX_TITLE]
     text = "".join(markup.parts)[:MAX_TEXT]
     base = (canonical(markup.base, url) if markup.base else None) or url
@@ -127,6 +131,7 @@ def _html(url: str, markup: Markup, limits: Judging, wanted: _Wanted, *, main: b
     collapsed = _collapsed(text)
     barred, missing = _barred(markup, title, collapsed, limits)
     reading = _Reading(text, markup.weights, markup.headings, markup.anchors if follow else ())
+    shell = bool(source) and not barred and reading.below(LEAST_TEXT) and is_shell(source, markup)
     anchors = markup.anchors if follow else []
     links, firsts = _links(url, base, reading, anchors, limits, wanted if follow else None)
     found = reading.main(text, anchors) if main else _Main()
@@ -146,8 +151,9 @@ def _html(url: str, markup: Markup, limits: Judging, wanted: _Wanted, *, main: b
         canonical=canonical(markup.canonical, base) if markup.canonical else None,
         indexable=markup.directives.isdisjoint(("noindex", "none")),
         follow=follow,
-        barred=barred,
+        barred=NEEDS_SCRIPTS if shell else barred,
         missing=missing,
+        scripts=shell,
     )
 
 
@@ -204,6 +210,10 @@ class _Reading:
         if len(found) < most:
             found += islice((word for word, count in counts.items() if count == 1), most - len(found))
         return found
+
+    def below(self, number: int) -> bool:
+        """Return whether there are fewer words than that outside navigation."""
+        return sum(end - start for weight, start, end in self._spans() if weight != NAVIGATION) < number
 
     def main(self, text: str, anchors: Sequence[Anchor]) -> _Main:
         """Return the main part of a text.

@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from scentline.models.page import NEEDS_SCRIPTS
+
 #: Upper bounds of the buckets of response times, in seconds; a last bucket has the slower answers.
 BOUNDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 
@@ -86,6 +88,7 @@ _CAUSES: Final = {
     "url": "no URL to ask for",
     "redirect": "redirect that is not followed",
     "soft 404": "soft 404",
+    NEEDS_SCRIPTS: "needs scripts",
     "near-duplicate": "near-duplicate",
     "quarantined": "quarantined",
     "error": "error of the fetcher",

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from scentline.agents.judge.markup import MAX_PATH
 from scentline.agents.judge.parse import LEAST_WORDS, MAX_ANCHOR, MAX_HEADING, cut, parse
-from scentline.models.page import Page
+from scentline.models.page import NEEDS_SCRIPTS, Page
 from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES, changed, links_digest, text_digest
 from scentline.models.settings import JudgeSettings
 from scentline.models.words import word_end, words
@@ -45,6 +45,22 @@ def test_title_text_and_words() -> None:
 @each_case(("markup", "words"))
 def test_the_words_of_a_page_are_those_of_its_title_and_main_text(markup: str, words: str) -> None:
     assert html(markup).words == tuple(words.split())
+
+
+@each_case("markup")
+def test_a_page_whose_scripts_make_its_content_needs_them(markup: str) -> None:
+    page = filled(markup)
+    assert (page.scripts, page.barred) == (True, NEEDS_SCRIPTS)
+
+
+@each_case("markup")
+def test_a_page_that_has_its_content_needs_no_scripts(markup: str) -> None:
+    page = filled(markup)
+    assert (page.scripts, page.barred) == (False, "")
+
+
+def filled(markup: str) -> Page:
+    return html(markup.format(json='{"text": "' + 99 * "tea from hills " + '"}', text=99 * "tea "))
 
 
 def test_words_are_bounded_title_first() -> None:
