@@ -208,6 +208,14 @@ class Early(msgspec.Struct, array_like=True, frozen=True, tag="early"):
     wait: Seconds  #: Seconds from `Fetched.time` before the next request to the server.
 
 
+class Rendering(msgspec.Struct, array_like=True, frozen=True):
+    """What it brought to render a page."""
+
+    seconds: Seconds
+    shell: bool  #: Whether the page needs scripts as it came.
+    brought: bool  #: Whether it has more text or links than as it came.
+
+
 class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
     """The end of a fetch, or the verdict of later predicates on a kept page, at the time of its fetch.
 
@@ -226,6 +234,7 @@ class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
     host: HostAnswer  #: What the fetch showed of the host, whatever its result.
     result: Page | Moved | Missing | Same | Early
     silent: bool = False  #: `FetchOrder.silent`.
+    rendering: Rendering | None = None  #: Set where a browser rendered the page.
 
     @property
     def asked(self) -> bool:

@@ -20,7 +20,8 @@ from scentline.models.url import MAX_LENGTH, URL_PATTERN, Url
 
 VERSION = 1
 
-FETCHES: Final = "fetches"  #: The topic of orders.
+FETCHES: Final = "fetches"  #: The topics of orders: of plain requests, and of pages to render.
+RENDERS: Final = "renders"
 
 T = TypeVar("T")
 
@@ -136,6 +137,8 @@ class HostAnswer(msgspec.Struct, array_like=True, frozen=True):
     unanswered: bool = False
     #: Whether the fetcher needs the robots.txt that the frontier has: the site's next order brings it.
     robots: bool = False
+    #: Requests to the host in all, where a browser made several for the page.
+    requests: Annotated[int, msgspec.Meta(ge=1, le=2**31)] = 1
 
 
 #: The purpose of a fetch: the first visit of a page, a revisit of a judged page, or the links of a hub; "kept"
@@ -181,6 +184,7 @@ class FetchOrder(Record, kw_only=True):
     #: The site's robots.txt where a fetcher needs it, else the end of its validity, 0 if the frontier has none.
     robots: RobotsTxt | Time = 0.0
     memo: Memo = ""  #: What a client of the door keeps with the URL.
+    render: bool = False  #: Whether a browser renders the page.
 
     @property
     def visit(self) -> Visit:

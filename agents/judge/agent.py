@@ -135,8 +135,9 @@ class JudgeAgent(Handler[DuplicateRow]):
         elif page.barred:
             if revisit is None:
                 self._read.count("missing" if page.missing else "barred")
-            refused = page.scripts or not page.indexable
-            kind: Kind = "gone" if page.missing else "refused" if refused else "unfit"
+            kind: Kind = (
+                "gone" if page.missing else "unfit" if page.indexable and not page.scripts else "refused"
+            )
             self._emit(shard, fetched, Missing(kind, page.barred, page.missing))
         elif revisit is not None and not revisit.again:
             self._relist(shard, fetched, page)

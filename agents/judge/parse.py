@@ -120,9 +120,7 @@ def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str
     return "", False
 
 
-def _html(
-    url: str, markup: Markup, limits: Judging, wanted: _Wanted, *, main: bool, source: str = ""
-) -> Page:
+def _html(url: str, markup: Markup, limits: Judging, wanted: _Wanted, *, main: bool, source: str = "") -> Page:
     """Return a page by its content; one that has hardly any, by its HTML ``source``, may need scripts."""
     title = " ".join(markup.title.split())[:MAX_TITLE]
     text = "".join(markup.parts)[:MAX_TEXT]

@@ -222,7 +222,7 @@ def _totals(parts: dict[int, TablePartition]) -> Iterator[TotalsRow]:
 def failed_requests(parts: dict[int, TablePartition]) -> Iterator[FailedRequests]:
     """Yield the requests that brought no page, from the rows of their URLs."""
     for _, row in rows(parts, PAGE_PREFIX, PageRow):
-        failed = row.requests - (row.verdict is not None)
+        failed = row.requests - row.shells - (row.verdict is not None)
         if failed:
             yield FailedRequests(row.url, failed, row.failed, row.silent)
 

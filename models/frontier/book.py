@@ -34,7 +34,7 @@ from scentline.models.frontier.rows import MemoRow, PageRow, State
 from scentline.models.frontier.teaching import Crowd, Said, Teaching
 from scentline.models.frontier.visits import Changes, Visits
 from scentline.models.lessons import lessons
-from scentline.models.page import FAILED, unknown
+from scentline.models.page import FAILED, NEEDS_SCRIPTS, unknown
 from scentline.models.policy.priorities import LinkPromises
 from scentline.models.published import CHANGES, OUTCOMES
 from scentline.models.records import RobotsTxt, partition_of
@@ -52,7 +52,7 @@ class Book:
 
     ``redirects`` is the most that are followed in a row. ``news`` defaults to settings without hubs or
     prefixes. With ``revisit``, judged pages are visited again: its parts publish how matches change, and
-    estimate how often pages do.
+    estimate how often pages do. With ``renders``, pages are rendered.
     """
 
     def __init__(
@@ -63,8 +63,11 @@ class Book:
         redirects: int,
         news: NewsSettings | None = None,
         revisit: tuple[Changes, Groups] | None = None,
+        *,
+        renders: bool = False,
     ) -> None:
         self._settings = settings
+        self._renders = renders
         self._redirects = redirects
         self._sighting_partitions = sighting_partitions
         self._lessons = lessons(settings.rule)
@@ -172,12 +175,27 @@ class Book:
             row.postponed += 1
             self._wait(shard, key, row, end.time + result.wait)
             return
+        if isinstance(result, Missing) and result.reason == NEEDS_SCRIPTS:
+            self._empty(shard, key, row, end)
+            return
         if end.asked:
             self._teaching.failed(shard, row)
         if isinstance(result, Moved):
             self._moved(shard, key, row, end, result.target)
         else:
             self._missing(shard, key, row, end, result)
+
+    def _empty(self, shard: Rows, key: bytes, row: PageRow, end: Fetched) -> None:
+        """Absorb a page that needs scripts: it teaches nothing, and is rendered in its turn if pages are."""
+        self._pages.count_request(shard, row)
+        row.shells += 1
+        row.reason = NEEDS_SCRIPTS
+        if self._renders and not row.render:
+            row.render = True
+            self._wait(shard, key, row, end.time)
+            return
+        row.inputs = {}
+        self._pages.close(shard, key, row, "refused")
 
     def _wait(self, shard: Rows, key: bytes, row: PageRow, until: float) -> None:
         row.not_before, row.state = until, "candidate"
@@ -298,7 +316,10 @@ def book_of(settings: CrawlSettings, partitions: Callable[[str], int]) -> Book:
     changes = Changes(partitions(CHANGES), partitions(OUTCOMES))
     revisit = (changes, Groups(settings.revisit)) if settings.frontier.revisit else None
     evidence, sightings = partitions(EVIDENCE), partitions(SIGHTINGS)
-    return Book(settings.frontier, evidence, sightings, settings.fetch.redirects, settings.news, revisit)
+    return Book(
+        settings.frontier, evidence, sightings, settings.fetch.redirects, settings.news, revisit,
+        renders=settings.render.pages != "never",
+    )  # fmt: skip
 
 
 def said_of(page: Page) -> Said:

@@ -215,7 +215,7 @@ def _take_end(state: HostState, end: Fetched) -> None:
     if told.crawl_delay or told.elapsed:
         state.crawl_delay(told.crawl_delay or 0.0)
     if asked and told.elapsed:
-        state.answered(end.time - told.elapsed, told.elapsed)
+        state.answered(end.time - told.elapsed, told.elapsed, told.requests)
     if isinstance(end.result, Missing) and end.result.kind == "retry":
         state.failed(end.time, told.retry_after, overloaded=told.overloaded)
     elif asked:  # robots.txt may refuse without a request

@@ -32,7 +32,7 @@ class HostState(msgspec.Struct, array_like=True):
     mean, which one slow page hardly moves. ``delay`` is the Crawl-delay of its robots.txt. ``wait`` is the last
     back-off, 0 once forgiven, and ``until`` its end; ``failures`` counts the consecutive ones. ``server`` is
     the address of the host, empty where unknown. ``retry_after`` is the end of the last Retry-After, 0 without
-    one.
+    one. ``requests`` counts those of the last answered fetch: the next one waits for as many delays.
 
     Back-off begins with the third consecutive failure, since one slow or broken page says little of its host,
     and at once when the host reports overload (429, 503) or sends a Retry-After. It takes a minute, doubled
@@ -54,10 +54,12 @@ class HostState(msgspec.Struct, array_like=True):
     failures: int = 0
     server: str = ""
     retry_after: float = 0.0
+    requests: int = 1
 
-    def answered(self, began: float, elapsed: float) -> None:
-        """Apply the start of an answered request and its response time."""
+    def answered(self, began: float, elapsed: float, requests: int = 1) -> None:
+        """Apply the start of an answered fetch, its response time, and its requests."""
         self.asked = max(self.asked, began)
+        self.requests = requests
         usual = self.elapsed ** (1 - _LATEST) * elapsed**_LATEST if self.elapsed > 0 < elapsed else elapsed
         self.elapsed = max(0.0, usual)
 
@@ -92,6 +94,8 @@ class HostState(msgspec.Struct, array_like=True):
 class _Server:
     """The shared state of one address's hosts: last start, fetches in flight, and delay by response times.
 
+    ``requests`` counts those that the last fetch made.
+
     A server without a ``name`` serves one host only, as far as known. One without ``hosts`` is kept for later
     ones, while there is room.
     """
@@ -101,6 +105,7 @@ class _Server:
     in_flight: int = 0
     pace: float = 0.0
     hosts: int = 0
+    requests: int = 1
 
 
 @dataclass(slots=True)
@@ -122,7 +127,7 @@ class _Clock:
         """Return when the host is ready again, fetches in flight aside."""
         if not self.delay:
             return max(self.state.until, self.started)
-        return max(self.state.until, self.server.started + self.apart)
+        return max(self.state.until, self.server.started + self.apart * self.server.requests)
 
     def busy(self, at_once: int) -> bool:
         """Return whether fetches in flight block the host, whatever the time."""
@@ -206,7 +211,7 @@ class HostClocks:
             return None
         known = self._servers.get(state.server) if state.server else None
         server = _Server() if known is None else copy(known)
-        server.started = max(server.started, state.asked)
+        server.started, server.requests = max(server.started, state.asked), state.requests
         server.pace = server.pace or self._pace(state.elapsed)
         return _Clock(self._delay_of(host, state), server, state, state.asked)
 
@@ -214,7 +219,7 @@ class HostClocks:
         state = clock.state
         if state.until > now:
             return "retry-after" if state.retry_after >= state.until else "back-off"
-        if clock.started + clock.apart <= now:
+        if clock.started + clock.apart * clock.server.requests <= now:
             return "shared"
         return "robots" if state.delay > self._delay and state.delay >= clock.apart else "delay"
 
@@ -276,10 +281,11 @@ class HostClocks:
             clock.delay = self._delay_of(host, clock.state)
 
     def answered(self, host: str) -> None:
-        """Derive the delay of a host's server from the host's usual response time."""
+        """Derive the delay of a host's server from the host's usual response time and its last requests."""
         clock = self._clocks.get(host)
         if clock is not None:
             clock.server.pace = self._pace(clock.state.elapsed)
+            clock.server.requests = clock.state.requests
 
     def serves(self, server: str, host: str, *, asked: bool = True) -> None:
         """Set the server of a host; ``asked`` says whether its last fetch sent a request to that server."""
@@ -291,8 +297,8 @@ class HostClocks:
             if len(self._servers) >= self._limit:
                 self._servers = {name: known for name, known in self._servers.items() if known.hosts}
             shared = self._servers[server] = _Server(server)
-        if asked:
-            shared.started = max(shared.started, clock.started)
+        if asked and clock.started >= shared.started:
+            shared.started, shared.requests = clock.started, clock.server.requests
         shared.in_flight += clock.in_flight
         clock.server.in_flight -= clock.in_flight
         clock.server.hosts -= 1
@@ -303,6 +309,7 @@ class HostClocks:
         """Count a fetch started at ``now``."""
         clock = self._clock(host)
         clock.started = clock.server.started = now
+        clock.server.requests = 1
         clock.in_flight += 1
         clock.server.in_flight += 1
 
@@ -332,10 +339,11 @@ class HostClocks:
 
     def _recall(self, host: str, clock: _Clock, state: HostState) -> None:
         clock.started = clock.server.started = state.asked
+        clock.server.requests = state.requests
         if state.server:
             self.serves(state.server, host)
         if not clock.server.pace:
-            self.answered(host)
+            clock.server.pace = self._pace(state.elapsed)
 
     def _forget(self) -> None:
         idle = [host for host, clock in self._clocks.items() if not clock.in_flight]

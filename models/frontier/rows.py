@@ -13,6 +13,7 @@ import msgspec
 from scentline.models.frontier.answers import Cause, Promised, Waits
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.politeness import HostState
+from scentline.models.frontier.rendering import Needs
 from scentline.models.ledger import Cells
 from scentline.models.page import Verdict
 from scentline.models.papers.depth import MAX_LEVEL, Growth, Place
@@ -82,7 +83,8 @@ class PageRow(msgspec.Struct, array_like=True, gc=False, tag="page"):
     own depth. A ``silent`` page counts as judged but teaches nothing: its owner had more of the latest fetches
     than may teach. ``requests`` counts the answered requests for it; it ``failed`` where the last of them
     closed it without a page. A ``native`` page has a link from its own host. ``sizes`` are those of its answers
-    in the log, where pages are revisited.
+    in the log, where pages are revisited. A browser is to ``render`` it; ``shells`` counts its answers
+    that need scripts, which teach nothing.
     """
 
     url: str
@@ -115,6 +117,8 @@ class PageRow(msgspec.Struct, array_like=True, gc=False, tag="page"):
     failed: bool = False
     native: bool = False
     sizes: Sizes | None = None
+    render: bool = False
+    shells: int = 0
 
 
 class BesideRow(msgspec.Struct, array_like=True, tag="beside"):
@@ -156,6 +160,7 @@ class HostRow(msgspec.Struct, array_like=True, tag="host"):
     change on a host by kind. URLs are alike by their prefix or, also ``barren`` ones, by their pattern.
 
     ``promises`` has the results of the pages an owner links to. ``robots`` is the site's latest robots.txt.
+    ``needs`` counts the pages of a host, or alike, that need scripts, where some are rendered.
     """
 
     judged: int = 0
@@ -172,6 +177,7 @@ class HostRow(msgspec.Struct, array_like=True, tag="host"):
     barren: Barren | None = None
     promises: Promised | None = None
     robots: RobotsTxt | None = None
+    needs: Needs | None = None
 
 
 class AccessRow(msgspec.Struct, array_like=True, tag="accesses"):

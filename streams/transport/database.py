@@ -33,7 +33,7 @@ from rocksdict import ColumnFamily, Options, Rdict, ReadOptions, WriteBatch
 
 from scentline.models.errors import ScentlineError, StorageError
 
-FORMAT = b"8"  #: The value of ``v``. Raise it with a change of what older data mean, in the log or in a table.
+FORMAT = b"9"  #: The value of ``v``. Raise it with a change of what older data mean, in the log or in a table.
 
 _HEADER = Struct(">dII")
 _NONE = 0xFFFFFFFF
