@@ -135,10 +135,8 @@ class JudgeAgent(Handler[DuplicateRow]):
         elif page.barred:
             if revisit is None:
                 self._read.count("missing" if page.missing else "barred")
-            kind: Kind = (
-                "gone" if page.missing else "unfit" if page.indexable and not page.scripts else "refused"
-            )
-            self._emit(shard, fetched, Missing(kind, page.barred, page.missing))
+            unfit: Kind = "unfit" if page.indexable and not page.scripts else "refused"
+            self._emit(shard, fetched, Missing("gone" if page.missing else unfit, page.barred, page.missing))
         elif revisit is not None and not revisit.again:
             self._relist(shard, fetched, page)
         elif revisit is not None:
