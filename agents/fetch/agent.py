@@ -42,7 +42,7 @@ class FetchAgent:
         self._runtime = runtime
         self._client = client
         self._orders = Orders(runtime)
-        self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
+        self._slots = asyncio.Semaphore(client.slots)
         self._in_flight = 0
         runtime.watch(self.measure)
         runtime.watch_lag(FETCHES)
@@ -60,7 +60,7 @@ class FetchAgent:
     def measure(self, reading: Reading) -> None:
         """Add the orders in flight, and how often and how long orders waited."""
         reading.add(catalogue.FETCHING, self._in_flight)
-        reading.add(catalogue.FETCH_SLOTS, self._runtime.settings.fetch.connections)
+        reading.add(catalogue.FETCH_SLOTS, self._client.slots)
         reading.add(catalogue.WAITS, self._client.servers.waits)
         reading.add(catalogue.WAIT_SECONDS, self._client.servers.waited)
 
@@ -78,7 +78,7 @@ class FetchAgent:
         async for event in stream.noack().events():
             given = self._orders.given(event)
             alone = self._runtime.attempts.deaths(given.noted) > 0
-            slots = self._runtime.settings.fetch.connections if alone else 1
+            slots = self._client.slots if alone else 1
             for _ in range(slots):
                 await self._slots.acquire()
             answer = self._runtime.spawn(self._answer(event, given))  # it releases one slot

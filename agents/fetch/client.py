@@ -66,6 +66,11 @@ class Client:
         if settings.sitemaps:
             self.robots.announce = self.sitemaps.announce
 
+    @property
+    def slots(self) -> int:
+        """How many pages are fetched at the same time."""
+        return self._settings.connections
+
     async def __aenter__(self) -> "Client":
         await self._pool.__aenter__()
         return self
@@ -92,7 +97,7 @@ class Client:
                 ended = Ended(Early(error.seconds))
             except Exception as error:  # a bug, here or in a library: it ends this fetch, not the crawl
                 ended = unexpected("page", url, error).ended
-        elapsed = 0.0 if held.asked is None else time.perf_counter() - held.asked
+        elapsed = 0.0 if held.asked is None else (held.answered or time.perf_counter()) - held.asked
         server = "" if self._pool.proxy(host(url)) else held.server
         crawl_delay = ended.host.crawl_delay if held.crawl_delay is None else held.crawl_delay
         told = msgspec.structs.replace(ended.host, crawl_delay=crawl_delay, elapsed=elapsed, server=server)
@@ -112,7 +117,7 @@ class Client:
         if held.addresses:
             await self.servers.start(held.addresses, held.delay)
         held.asked = time.perf_counter()
-        return await self._page(url, known)
+        return await self._page(url, known, held)
 
     async def _take(self, url: str, held: Held) -> None:
         if held.delay:
@@ -122,7 +127,7 @@ class Client:
         name = host(url)
         return (name,) if self._pool.proxy(name) else await self._pool.resolver.addresses(name)
 
-    async def _page(self, url: str, known: Version | None) -> Result:
+    async def _page(self, url: str, known: Version | None, held: Held) -> Result:
         asked = validators(known)
         async with self._pool.open(url, asked) as response:
             status, headers = response.status_code, fields(response)

@@ -116,7 +116,9 @@ class Pool(httpx.AsyncBaseTransport):
         return next((route.proxy for route in self._routes if route.host in above), self._settings.proxy)
 
     @asynccontextmanager
-    async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+    async def open(
+        self, url: str, headers: Mapping[str, str], method: str = "GET", content: bytes = b""
+    ) -> AsyncIterator[httpx.Response]:
         """Request ``url``, without reading its body or following a redirect.
 
         Errors inside the block, reading included, are raised as `FetchError`; time limits apply to the block
@@ -130,7 +132,9 @@ class Pool(httpx.AsyncBaseTransport):
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
                     # Without the header httpx would decode the host.
-                    request = httpx.Request("GET", url, headers={"Host": host(url), **headers})
+                    request = httpx.Request(
+                        method, url, headers={"Host": host(url), **headers}, content=content
+                    )
                     if str(request.url) != url:
                         raise FetchError("failed", "url")  # httpx spells another URL, which was not checked
                     request.headers.update(self.logins.headers(url))
@@ -149,6 +153,7 @@ class Pool(httpx.AsyncBaseTransport):
             request.method,
             URL(url, encoded=True),  # aiohttp would decode %28 to "(" and the like
             headers=request.headers,
+            data=request.content or None,
             allow_redirects=False,
             proxy=proxy,
             ssl=self._tls if "https:" in (url[:6], (proxy or "")[:6]) else True,

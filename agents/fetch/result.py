@@ -32,6 +32,7 @@ _REASONS: Final = {
     "broken": ("broken", "body cut short"),
     "size": ("body over", "compressed over", "over"),
     "type": ("content type", "content encoding"),
+    "rendering": ("rendering",),
     "error": ("error", "robots.txt error"),
 }
 _OUTCOMES: Final = {begin: outcome for outcome, begins in _REASONS.items() for begin in begins}

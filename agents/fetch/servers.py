@@ -220,6 +220,11 @@ class Servers:
         for one in servers:
             one.started, one.request = now, request
 
+    def charge(self, addresses: Sequence[str], seconds: float) -> None:
+        """Have the next request to a server wait for so many seconds more."""
+        for one in self._at(addresses):
+            one.started = max(one.started, self._clock()) + seconds
+
     @asynccontextmanager
     async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[None]:
         """Take a server and start a request, however long that takes."""
@@ -272,6 +277,8 @@ class Held:
         self.delay = delay  #: Seconds between two requests.
         self.crawl_delay: float | None = None  #: Those that robots.txt asks for.
         self.asked: float | None = None  #: When the page was requested.
+        self.answered: float | None = None  #: When it had come, if something was done with it then.
+        self.requests = 1  #: Those to its site that it took in all.
         self.addresses: tuple[str, ...] = ()
         self.server = ""  #: The address in use, or the only one; empty while it could be any of several.
 
@@ -281,6 +288,8 @@ class Held:
 
     def __exit__(self, *_: object) -> None:
         connected.reset(self._before)
+        if self.requests > 1:
+            self._servers.charge(self.addresses, (self.requests - 1) * self.delay)
         self._servers.release(self.addresses)
         self.addresses = ()
 

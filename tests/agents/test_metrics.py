@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scentline.agents.fetch
+import scentline.agents.render
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import _REASONS
@@ -45,7 +46,7 @@ from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle
 from tests.test_pages import values
 
 NOW = 1000.0
-FETCHING = Path(scentline.agents.fetch.__file__).parent
+FETCHING = [Path(room.__path__[0]) for room in (scentline.agents.fetch, scentline.agents.render)]
 URL = "http://example.org/"
 
 
@@ -57,7 +58,7 @@ def test_what_came_of_a_fetch_is_of_one_class(kind: str, reasons: list[str]) -> 
 
 
 def test_every_reason_that_a_fetch_may_fail_for_has_its_class() -> None:
-    sources = "".join(path.read_text(encoding="utf-8") for path in FETCHING.glob("*.py"))
+    sources = "".join(path.read_text(encoding="utf-8") for room in FETCHING for path in room.glob("*.py"))
     reasons = set(re.findall(r'FetchError\(\s*"\w+",\s*f?"([^"]+)"', sources))
     reasons = {re.sub("{.+}", "404", reason) for reason in reasons} | {reason for _, reason in _REASONS}
     assert len(reasons) > 15

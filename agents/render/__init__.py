@@ -1,0 +1,1 @@
+"""Rendering pages in Chromium, which runs their scripts but makes no connection itself."""

@@ -1,0 +1,253 @@
+"""Chromium: found, started confined, given a fresh context for each page, and started anew."""
+
+import asyncio
+import os
+import resource
+import shlex
+import shutil
+import signal
+import tempfile
+from asyncio import FIRST_COMPLETED
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from scentline.agents.fetch.result import FetchError
+from scentline.agents.render.loader import Loader
+from scentline.agents.signals import command, environment, kill_group
+from scentline.models.errors import EventLog, cause
+from scentline.models.settings import RenderSettings
+from scentline.streams.settings import ConfigurationError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, Page
+
+_NAMES: Final = ("chromium", "google-chrome", "chromium-browser")
+_PAGES: Final = 500  # Pages after which it starts anew: what it holds of them grows.
+_START_SECONDS, _CLOSE_SECONDS = 60.0, 5.0
+_LAST_SECONDS: Final = 2.0  # Seconds to wait, at the end of a page's time, for what it has come to.
+_WATCH_SECONDS: Final = 0.25  # Seconds between two looks at its memory.
+_GROUP, _RESIDENT = 2, 21  # Fields of /proc/PID/stat after the name: process group, pages in memory.
+_INHERITED: Final = ("HOME", "LANG", "PATH", "PYTHONPATH", "TMPDIR")  # Variables; others may hold secrets.
+#: Playwright has many more. A proxy that is none has what does not come by `loader` go nowhere, also where the
+#: system gives the browser no network of its own.
+_FLAGS: Final = (
+    "--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--disable-quic",
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--dns-prefetch-disable",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--disable-sync", "--no-pings",
+    "--disable-domain-reliability", "--disable-gpu", "--mute-audio", "--block-new-web-contents",
+    "--disable-remote-fonts", "--blink-settings=imagesEnabled=false",
+)  # fmt: skip
+
+# The document, and after it what lies in open shadow roots, which is no part of its HTML.
+_SCRIPT: Final = """most => {
+  const roots = [];
+  const seek = root => root.querySelectorAll("*").forEach(each => {
+    if (each.shadowRoot) { roots.push(each.shadowRoot); seek(each.shadowRoot); }
+  });
+  seek(document);
+  let html = document.documentElement ? document.documentElement.outerHTML : "";
+  for (const root of roots) if (html.length <= most) html += `<div>${root.innerHTML}</div>`;
+  return html.length > most ? null : html;
+}"""
+
+log = EventLog("render")
+
+
+def found(settings: RenderSettings) -> str:
+    """Return the path of Chromium; raises `ConfigurationError` without it, or without Playwright."""
+    try:
+        import playwright  # noqa: F401
+    except ImportError:
+        raise ConfigurationError(
+            "render.pages: rendering needs Playwright: pip install 'scentline[render]'"
+        ) from None
+    names = (settings.browser,) if settings.browser else _NAMES
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        raise ConfigurationError(
+            f"render.browser: {names[0]!r} is no program; install Chromium, as Debian's package chromium, or "
+            "give its path"
+        )
+    return path
+
+
+class Chromium:
+    """A browser that runs while this is entered, and is started anew when it ended or grew old."""
+
+    def __init__(self, settings: RenderSettings, user_agent: str) -> None:
+        self._settings, self._user_agent = settings, user_agent
+        self._path = found(settings)
+        self._running = AsyncExitStack()
+        self._browser: Browser | None = None
+        self._leader = 0  # the process, which leads a group of all others
+        self._pages, self._open = 0, 0
+        self._turn, self._idle = asyncio.Lock(), asyncio.Event()
+        self._idle.set()
+        self._said = False
+
+    async def __aenter__(self) -> "Chromium":
+        try:
+            await self._start()
+        except FetchError as error:
+            raise ConfigurationError(f"render.browser: {self._path} does not start") from error
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._running.aclose()
+
+    async def rendered(self, loader: Loader, most: int) -> str:
+        """Return a page's HTML as its scripts left it, empty when one went to another page.
+
+        Raises `FetchError` for a page that crashes or never rests, and for a text of over ``most`` characters.
+        """
+        from playwright.async_api import Error
+
+        try:
+            async with self._page() as page:
+                return await self._settled(page, loader, most)
+        except Error as error:
+            if self._ended():
+                raise FetchError("retry", "rendering browser") from error
+            raise FetchError("refused", "rendering crashed") from error
+
+    async def _settled(self, page: "Page", loader: Loader, most: int) -> str:
+        """Return the HTML once nothing is loaded any more, or the time is over."""
+        await loader.attach(page)
+        work = asyncio.create_task(_loaded(page, loader, most))
+        left = asyncio.create_task(loader.left.wait())
+        try:
+            await asyncio.wait((work, left), timeout=self._settings.seconds, return_when=FIRST_COMPLETED)
+            if left.done():
+                return ""
+            if work.done():
+                return await work
+            async with asyncio.timeout(_LAST_SECONDS):
+                return await _html(page, most)
+        except TimeoutError:
+            raise FetchError("refused", f"rendering over {self._settings.seconds:g} seconds") from None
+        finally:
+            left.cancel()
+            work.cancel()
+            await asyncio.gather(work, loader.close(), return_exceptions=True)
+
+    @asynccontextmanager
+    async def _page(self) -> AsyncIterator["Page"]:
+        """Open a page in a context of its own."""
+        async with self._turn:
+            if self._ended() or self._pages >= _PAGES:
+                await self._idle.wait()  # pages that are open end soon
+                await self._running.aclose()
+                await self._start()
+            browser = self._browser
+            assert browser is not None
+            self._pages += 1
+            self._open += 1
+            self._idle.clear()
+        try:
+            context = await browser.new_context(
+                user_agent=self._user_agent, service_workers="block", accept_downloads=False
+            )
+            context.set_default_timeout(0)  # the whole is timed
+            try:
+                yield await context.new_page()
+            finally:
+                await self._closed(context)
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._idle.set()
+
+    async def _closed(self, context: "BrowserContext") -> None:
+        from playwright.async_api import Error
+
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await context.close()
+        except (TimeoutError, Error):
+            self._kill()
+
+    def _ended(self) -> bool:
+        return self._browser is None or not self._browser.is_connected()
+
+    def _kill(self) -> None:
+        leader, self._leader = self._leader, 0
+        if leader:
+            kill_group(leader)
+
+    async def _start(self) -> None:
+        """Start a browser; raises `FetchError`."""
+        from playwright.async_api import Error, async_playwright
+
+        self._browser, self._pages = None, 0
+        async with AsyncExitStack() as stack:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="scentline-render-")))
+            report, starter = place / "report", place / "browser"
+            words = command("scentline.agents.render.confined", str(report), self._path)
+            starter.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+            starter.chmod(0o700)
+            given = environment()
+            stack.callback(self._kill)
+            try:
+                driver = await async_playwright().start()
+                stack.push_async_callback(driver.stop)
+                self._browser = await driver.chromium.launch(
+                    executable_path=starter, args=_FLAGS, chromium_sandbox=True, timeout=_START_SECONDS * 1000,
+                    env={name: given[name] for name in _INHERITED if name in given},
+                    handle_sigint=False, handle_sigterm=False, handle_sighup=False,
+                )  # fmt: skip
+            except (Error, OSError) as error:
+                log.error("the browser does not start", error=cause(error))
+                raise FetchError("retry", "rendering browser") from error
+            leader, *missing = report.read_text(encoding="ascii").splitlines()
+            self._leader = int(leader)
+            if missing and not self._said:
+                log.warning("the system does not allow the browser all that protects it", missing=missing)
+                self._said = True
+            watch = asyncio.create_task(self._watch())
+            stack.callback(watch.cancel)
+            self._running = stack.pop_all()
+
+    async def _watch(self) -> None:
+        """Kill each process of the browser that takes too much memory: its page crashes, and no other."""
+        while True:
+            await asyncio.sleep(_WATCH_SECONDS)
+            for process in _large(self._leader, self._settings.memory_bytes) if self._open else ():
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
+
+async def _loaded(page: "Page", loader: Loader, most: int) -> str:
+    await page.goto(loader.url)
+    while True:
+        begun = await loader.quiet()
+        html = await _html(page, most)  # after the script at work: it may have asked for more
+        if loader.begun == begun:
+            return html
+
+
+async def _html(page: "Page", most: int) -> str:
+    """Return the HTML of a document, as a world of its own sees it that the page's scripts can't reach."""
+    session = await page.context.new_cdp_session(page)
+    tree = await session.send("Page.getFrameTree")
+    world = await session.send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
+    asked = {
+        "expression": f"({_SCRIPT})({most})",
+        "contextId": world["executionContextId"],
+        "returnByValue": True,
+    }
+    answer = await session.send("Runtime.evaluate", asked)
+    html = answer["result"].get("value")
+    if html is None:
+        raise FetchError("unfit", f"body over {most} bytes")
+    return str(html)
+
+
+def _large(group: int, most: int) -> Iterator[int]:
+    """Yield the processes of a group that have over ``most`` bytes in memory."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_bytes().rpartition(b")")[2].split()  # without the name, which may hold anything
+            if int(fields[_GROUP]) == group and int(fields[_RESIDENT]) * resource.getpagesize() > most:
+                yield int(stat.parent.name)

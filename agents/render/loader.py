@@ -1,0 +1,179 @@
+"""What a rendered page loads: the browser asks here for each request, which the pool of fetches makes, or not.
+
+So a request of a script is checked as any other fetch: its spelling, its port, the address that is connected
+to, and each step of a redirect. What the browser does not ask for here reaches nobody.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scentline.agents.fetch.client import MOVED, fields
+from scentline.agents.fetch.pool import Pool
+from scentline.agents.fetch.result import Body, FetchError, read_body
+from scentline.models.settings import FetchSettings, RenderSettings
+from scentline.models.url import canonical, domain, host, origin
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page, Request, Route
+
+#: Types of requests that bring content, as Chromium names them.
+_LOADED: Final = frozenset({"script", "xhr", "fetch"})
+#: Registered domains of trackers and advertisements.
+_LISTED: Final = """
+    2mdn.net adform.net adnxs.com adsrvr.org amazon-adsystem.com amplitude.com bugsnag.com casalemedia.com
+    chartbeat.com clarity.ms cookielaw.org criteo.com criteo.net demdex.net doubleclick.net everesttech.net
+    facebook.net fullstory.com google-analytics.com googleadservices.com googlesyndication.com
+    googletagmanager.com googletagservices.com heapanalytics.com hotjar.com hs-analytics.net intercom.io
+    krxd.net licdn.com matomo.cloud mixpanel.com moatads.com mouseflow.com newrelic.com nr-data.net
+    omtrdc.net onetrust.com optimizely.com outbrain.com permutive.com plausible.io pubmatic.com
+    quantserve.com rubiconproject.com scorecardresearch.com segment.com segment.io sentry-cdn.com sentry.io
+    taboola.com
+"""
+_TRACKERS: Final = frozenset(_LISTED.split())
+_AT_ONCE: Final = 6  # Requests, as browsers make to one host.
+QUIET_SECONDS: Final = 0.1  #: Seconds without a request after which no more is expected.
+#: Headers that are sent on to other sites; and those that are not to the page's own, since they are the pool's.
+_SENT: Final = frozenset({"accept", "content-type", "origin", "referer"})
+_OURS: Final = frozenset({
+    "accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization",
+    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
+})  # fmt: skip
+#: Headers of an answer that are about its transfer.
+_FRAMING: Final = frozenset({"connection", "content-encoding", "content-length", "transfer-encoding"})
+
+
+class _Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Loader:
+    """Answers a browser's requests for one page, within the page's bounds."""
+
+    def __init__(self, pool: Pool, fetch: FetchSettings, bounds: RenderSettings, url: str, page: Body) -> None:
+        self._pool, self._fetch = pool, fetch
+        self.url, self._document = url, page
+        self._site = domain(host(url))
+        self._left, self._bytes = bounds.requests, bounds.max_bytes
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._loading: set[asyncio.Task[None]] = set()
+        self.begun = 0  #: Requests of any kind that the page has begun.
+        self._served = False
+        self.requests = 1  #: Requests to the page's own site, the one for the page included.
+        self.moved = ""  #: The canonical URL that a script went to.
+        self.left = asyncio.Event()  #: Set when it did.
+
+    async def attach(self, page: "Page") -> None:
+        """Answer all requests of a page and of what it opens."""
+        self._page = page
+        await page.context.route("**/*", self._take)
+
+    async def quiet(self) -> int:
+        """Wait until nothing is loaded any more, and return how many requests there were."""
+        seen = -1
+        while seen < self.begun or self._loading:
+            seen = self.begun
+            if self._loading:
+                await asyncio.wait(self._loading)
+            await asyncio.sleep(QUIET_SECONDS)
+        return seen
+
+    async def close(self) -> None:
+        """End the requests in flight."""
+        for task in self._loading:
+            task.cancel()
+        await asyncio.gather(*self._loading, return_exceptions=True)
+
+    async def _take(self, route: "Route") -> None:
+        from playwright.async_api import Error
+
+        task = asyncio.current_task()
+        assert task is not None
+        self.begun += 1
+        self._loading.add(task)
+        try:
+            await self._answer(route)
+        except Error:  # the page is gone: so ends Playwright's wait, too
+            raise asyncio.CancelledError from None
+        finally:
+            self._loading.discard(task)
+
+    async def _answer(self, route: "Route") -> None:
+        request = route.request
+        if request.is_navigation_request():
+            await self._navigate(route)
+        elif request.resource_type == "stylesheet":
+            # A script may wait for a style sheet that it wants, but shows nothing else for it.
+            await route.fulfill(content_type="text/css", body="")
+        elif (found := await self._load(request)) is not None:
+            await route.fulfill(status=found.status, headers=found.headers, body=found.body)
+        else:
+            await route.abort()
+
+    async def _navigate(self, route: "Route") -> None:
+        request = route.request
+        if request.frame != self._page.main_frame:
+            await route.abort()  # its text would be no part of the page's
+        elif not self._served:
+            self._served = True
+            kind = self._document.headers["content-type"].replace("application/xhtml+xml", "text/html")
+            await route.fulfill(content_type=kind, body=self._document.body)
+        else:
+            target = canonical(request.url)
+            if target and target != self.url and request.method == "GET":
+                self.moved = target
+                self.left.set()
+            await route.abort("aborted")  # for any other reason an error page would replace the document
+
+    async def _load(self, request: "Request") -> _Answer | None:
+        url, method = canonical(request.url), request.method
+        if url is None or request.resource_type not in _LOADED or domain(host(url)) in _TRACKERS:
+            return None
+        content = b"" if method == "GET" else request.post_data_buffer or b""
+        if method != "GET" and not (method == "POST" and self._own(url)):
+            return None
+        try:
+            async with self._turns:
+                found, place = await self._asked(method, url, request.headers, content), url
+                for _ in range(self._fetch.redirects):
+                    if method != "GET" or found.status not in MOVED or "location" not in found.headers:
+                        break
+                    place = canonical(found.headers["location"], place) or ""
+                    found = await self._asked(method, place, request.headers)
+        except FetchError:
+            return None
+        # The browser believes that the answer is the first URL's: it would let the page read another site's.
+        foreign = origin(place) != origin(url) and request.resource_type != "script"
+        return None if foreign and found.headers.get("access-control-allow-origin") != "*" else found
+
+    async def _asked(self, method: str, url: str, given: Mapping[str, str], content: bytes = b"") -> _Answer:
+        """Make one request; raises `FetchError`, also beyond the page's bounds."""
+        own = self._own(url)
+        if not own and self._pool.logins.headers(url):
+            raise FetchError("refused", "a log-in that is not for pages of others")
+        names = given.keys() - _OURS if own else given.keys() & _SENT
+        headers = {name: given[name] for name in names if not name.startswith("sec-")}
+        self._left -= 1
+        if self._left < 0:
+            raise FetchError("unfit", "over the requests of a page")
+        self.requests += own
+        async with self._pool.open(url, headers, method, content) as response:
+            told = {name: value for name, value in fields(response).items() if name not in _FRAMING}
+            if cookies := response.headers.get_list("set-cookie"):
+                told["set-cookie"] = "\n".join(cookies)
+            coding = response.headers.get("content-encoding", "")
+            chunks = self._counted(response.aiter_raw())
+            body = await read_body(chunks, coding, self._fetch.max_bytes, self._fetch.max_ratio)
+        return _Answer(response.status_code, told, body)
+
+    async def _counted(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            self._bytes -= len(chunk)
+            if self._bytes < 0:
+                raise FetchError("unfit", "over the bytes of a page")
+            yield chunk
+
+    def _own(self, url: str) -> bool:
+        return domain(host(url)) == self._site
