@@ -152,7 +152,7 @@ class Loader:
         """Make one request; raises `FetchError`, also beyond the page's bounds."""
         own = self._own(url)
         if not own and self._pool.logins.headers(url):
-            raise FetchError("refused", "a log-in that is not for pages of others")
+            raise FetchError("refused", "host denied")  # a page must not use what another site lets us do
         names = given.keys() - _OURS if own else given.keys() & _SENT
         headers = {name: given[name] for name in names if not name.startswith("sec-")}
         self._left -= 1
