@@ -169,9 +169,8 @@ class DoorAgent:
             if standing is not None and (now >= due or standing != told):
                 told, due = standing, now + AGAIN_SECONDS
                 value = msgspec.json.encode(msgspec.structs.replace(standing, time=now))
-                await self._runtime.bus.send_all(
-                    [(STANDING.name, 0, b"door %s" % standing.worker.encode(), value)]
-                )
+                key = f"door {standing.worker}".encode()
+                await self._runtime.bus.send_all([(STANDING.name, 0, key, value)])
             await asyncio.sleep(TELL_SECONDS)
 
     def _standing(self) -> DoorStanding | None:

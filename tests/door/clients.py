@@ -36,10 +36,9 @@ def door_of(crawl: subprocess.Popen[str]) -> str:
     raise AssertionError("no door")
 
 
-def crawl_of(pages: int, proxy: str, **settings: object) -> list[str]:
-    """Return the command of a crawl for pages in which a client finds a "Tip"."""
+def crawl_of(pages: int, proxy: str, predicate: str = 'tip=item("Tip")', /, **settings: object) -> list[str]:
+    """Return the command of a crawl, for pages in which a client finds a "Tip" if nothing else is said."""
     given = {"fetch.proxy": proxy, "fetch.delay_seconds": 0, "frontier.window_share": 1, **settings}
-    predicate = 'tip=item("Tip")'
     budget = ["--budget", str(pages), "--predicate", predicate, "--json"]
     return ["crawl", "--data", "data", *budget, *options(given)]
 

@@ -7,15 +7,13 @@ from urllib.parse import urlsplit
 import httpx
 from lxml import html
 
-from scentline.agents.operate.record import judged_pages
-from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running
 from tests.agents.scenarios import outcomes
 from tests.agents.test_judge import HTML, URL, a_page, told
 from tests.cases import each_case
-from tests.door.clients import Client, door_of, has_tip
-from tests.e2e.crawls import SIZE, exact, options, synthetic
+from tests.door.clients import Client, crawl_of, door_of, has_tip, judged
+from tests.e2e.crawls import SIZE, exact, synthetic
 from tests.patience import PATIENCE
 
 PAGES = 30
@@ -33,9 +31,8 @@ def test_a_crawl_by_the_items_and_links_of_a_client(tmp_path: Path) -> None:
     web = SyntheticWeb(*SIZE)
     seed = web.seeds(1)[0]
     with synthetic(web) as served:
-        given = options({"fetch.proxy": served.origin, "fetch.delay_seconds": 0, "streams.partitions": 2})
         tip = 'tip=item("Tip") and not "unheard-of"'
-        command = ("crawl", "--data", "data", "--budget", str(PAGES), "--predicate", tip, "--json", *given)
+        command = crawl_of(PAGES, served.origin, tip, **{"streams.partitions": 2})
         with running(tmp_path, *command, "--door", "127.0.0.1:0") as crawl:
             with Client(door_of(crawl), tmp_path / "data", served.origin) as client:
                 assert client.crawl([seed], found) == "spent"
@@ -43,11 +40,9 @@ def test_a_crawl_by_the_items_and_links_of_a_client(tmp_path: Path) -> None:
         assert last_line(printed_by)["fetched"] == PAGES
         printed(tmp_path, "predicate", "add", "late", 'item("Other")', "--kept", "--data", "data")
         printed(tmp_path, *command)
-    with Journal.open(tmp_path / "data/journal", read_only=True) as journal:
-        pages = judged_pages(journal)
-    verdicts = {url: page.verdict for url, page in pages.items()}
-    assert verdicts == {url: {"tip": has_tip(url), "late": not has_tip(url)} for url in pages}
-    assert {urlsplit(url).hostname for url in pages} == {urlsplit(seed).hostname}
+    verdicts = {url: page.verdict for url, page in judged(tmp_path).items()}
+    assert verdicts == {url: {"tip": has_tip(url), "late": not has_tip(url)} for url in verdicts}
+    assert {urlsplit(url).hostname for url in verdicts} == {urlsplit(seed).hostname}
     exact(tmp_path, "--data", "data", judged=PAGES)
 
 

@@ -13,8 +13,8 @@ import pytest
 from deploy.ports import free_port
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import running
-from tests.door.clients import Client, door_of, repeats
-from tests.e2e.crawls import exact, options, synthetic
+from tests.door.clients import Client, crawl_of, door_of, repeats
+from tests.e2e.crawls import exact, synthetic
 from tests.patience import PATIENCE, wait_for
 
 SIZE = (7, 12, 60, 3)
@@ -60,15 +60,12 @@ def test_kills_of_crawl_and_client_by_turns_cost_at_most_what_the_client_had_in_
         wait_for("pages", lambda: len(fetched()) >= number)
 
     with synthetic(web) as served:
-        given = options({
-            "fetch.proxy": served.origin, "fetch.delay_seconds": 0, "frontier.window_share": 1,
-            "frontier.window_max": HELD,
-        })  # fmt: skip
         address = f"127.0.0.1:{free_port()}"
-        command = ("crawl", "--data", "data", "--budget", str(PAGES), "--predicate", 'all=title("*")', "--json")
+        held = {"frontier.window_max": HELD}
+        command = [*crawl_of(PAGES, served.origin, 'all=title("*")', **held), "--door", address]
         killed = 0
         for turn in range(4):
-            with running(tmp_path, *command, *given, "--door", address) as crawl:
+            with running(tmp_path, *command) as crawl:
                 door = door_of(crawl)
                 to_client = (door, tmp_path / "data", served.origin)
                 with clients(*to_client, f"client-{turn}", asked, web.seeds(3)) as first:
@@ -86,7 +83,7 @@ def test_kills_of_crawl_and_client_by_turns_cost_at_most_what_the_client_had_in_
                         wait_for_pages(before + 100)
                         crawl.kill()
                         crawl.wait(PATIENCE)
-                        with running(tmp_path, *command, *given, "--door", address) as again:
+                        with running(tmp_path, *command) as again:
                             door_of(again)
                             wait_for_pages(before + 120)
                             again.kill()
