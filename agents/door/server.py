@@ -93,14 +93,17 @@ class Calls:
 
     async def lease(self, request: web.Request) -> web.Response:
         """Lease orders."""
-        parked = await self._door.lease(_decoded(self._lease, await request.read()))
-        return self._answer(orders=[order_of(each) for each in parked])
+        return self._answer(**await self._leased(_decoded(self._lease, await request.read())))
 
     async def settle(self, request: web.Request) -> web.Response:
-        """Take answers."""
+        """Take answers, and lease orders."""
         head, rest = _framed(request.content_type, await request.read())
         call = _decoded(self._settle, head)
-        return self._answer(said=await self._door.settle(call, list(_bodies(call.answers, rest))))
+        said = await self._door.settle(call, _bodies(call.answers, rest))
+        return self._answer(said=said, **await self._leased(call.lease) if call.lease else {})
+
+    async def _leased(self, call: Lease) -> dict[str, Any]:
+        return {"orders": [order_of(each) for each in await self._door.lease(call)]}
 
     async def discover(self, request: web.Request) -> web.Response:
         """Take URLs."""

@@ -101,6 +101,7 @@ class Settle(msgspec.Struct, frozen=True):
     client: _Name
     answers: Annotated[list[Answer], msgspec.Meta(max_length=MOST_PARTS)] = []
     robots: Annotated[list[Robots], msgspec.Meta(max_length=100)] = []
+    lease: Lease | None = None  #: What is leased once the answers are in the log.
 
 
 class Discover(msgspec.Struct, frozen=True):

@@ -158,6 +158,7 @@ class Door:
         self._answers: deque[tuple[Key, bytes, bytes, float]] = deque()
         self._found: deque[dict[str, Any]] = deque()
         self._robots: dict[str, bytes] = {}
+        self._wanted = 0  #: Orders that calls without an answer yet ask for.
         self._news, self._changed = asyncio.Event(), asyncio.Event()
 
     def start(self) -> None:
@@ -201,12 +202,13 @@ class Door:
     async def close(self, seconds: float = 10.0) -> None:
         """Give back the orders without an answer, and send what waits, for some seconds at most."""
         self._tasks[0].cancel()
-        for key in self.held:
-            self.settle(key, reason="back")
+        self._most = 0
         end = time.monotonic() + seconds
         while (
             (self.held or self._found or self._robots) and not self._tasks[1].done() and time.monotonic() < end
         ):
+            for key in self.held:
+                self.settle(key, reason="back")
             await asyncio.sleep(0.02)
         self._tasks[1].cancel()
         if not self.over:
@@ -230,25 +232,30 @@ class Door:
 
     async def _lease(self) -> None:
         while not self.over:
-            if len(self.held) >= self._most:
+            if len(self.held) + self._wanted >= self._most:
                 self._changed.clear()
                 with suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), BEAT)
-            want, busy = max(0, self._most - len(self.held)), self._busy()
-            asked = {
-                "id": uuid.uuid4().hex, "want": want, "seconds": LEASE, "busy": busy,
-                "wait": 0 if not want else BEAT if busy else WAIT,
-            }  # fmt: skip
-            found = await self._call("lease", partial(self._asking, asked), WAIT + 30.0)
-            for order in found["orders"]:
-                key = (order["url"], order["order"])
-                if key not in self.held:
-                    self.held[key] = False
-                    self.counts["leased"] += 1
-                    self._arrived(order)
+            want = max(0, self._most - len(self.held) - self._wanted)
+            asking = self._asking(want, wait=0 if not want else BEAT if self._busy() else WAIT)
+            self._take(await self._call("lease", asking, WAIT + 30.0), want)
 
-    def _asking(self, asked: dict[str, Any]) -> bytes:
-        return _encoded(client=self._client, holding=[*self.held], **asked)
+    def _asking(self, want: int, wait: float = 0.0) -> Callable[[], bytes]:
+        """Begin to ask for orders; return what makes the content of a lease."""
+        self._wanted += want
+        asked = {"id": uuid.uuid4().hex, "want": want, "seconds": LEASE, "busy": self._busy(), "wait": wait}
+        return lambda: _encoded(client=self._client, holding=[*self.held], **asked)
+
+    def _take(self, found: dict[str, Any], want: int) -> None:
+        """Take the orders of a call that asked for so many."""
+        self._wanted -= want
+        for order in found.get("orders", ()):
+            key = (order["url"], order["order"])
+            if key not in self.held:
+                self.held[key] = False
+                self.counts["leased"] += 1
+                if self._most:
+                    self._arrived(order)
 
     async def _send(self) -> None:
         while True:
@@ -270,19 +277,25 @@ class Door:
         sizes = (len(said) + len(body) for _, said, body, _ in self._answers)
         part = [*islice(self._answers, _together(sizes, MOST_BYTES))]
         read = dict(islice(self._robots.items(), _together(map(len, self._robots.values()), ROBOTS)))
+        # A lease that waits gets what there is.
+        want = 0 if self._wanted else max(0, self._most - len(self.held) + len(part))
+        asking = self._asking(want) if want else lambda: b"null"
 
         def content() -> bytes:
             now = time.monotonic()
             answers = (b'%s,"ago":%.3f}' % (said[:-1], max(0.0, now - ended)) for _, said, _, ended in part)
-            each = (self._client.encode(), b",".join(read.values()), b",".join(answers))
-            head = b'{"client":"%s","robots":[%s],"answers":[%s]}' % each
+            each = (self._client.encode(), asking(), b",".join(read.values()), b",".join(answers))
+            head = b'{"client":"%s","lease":%s,"robots":[%s],"answers":[%s]}' % each
             return b"".join([len(head).to_bytes(4, "big"), head, *(body for _, _, body, _ in part)])
 
-        for said in (await self._call("settle", content, 60.0))["said"]:
+        found = await self._call("settle", content, 60.0)
+        for said in found["said"]:
             del self.held[self._answers.popleft()[0]]
             self.counts[said] += 1
         self._robots = {url: each for url, each in self._robots.items() if each is not read.get(url)}
-        self._changed.set()
+        self._take(found, want)
+        if len(self.held) < self._most:
+            self._changed.set()
 
 
 def _together(sizes: Iterable[int], most: int) -> int:

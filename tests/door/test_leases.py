@@ -207,7 +207,9 @@ class Doors(RuleBasedStateMachine):
     @precondition(lambda self: self.orders)
     @rule(data=st.data(), ago=st.sampled_from([0.0, 2.0, 100.0]))
     def answers(self, data: st.DataObject, ago: float) -> None:
-        key = data.draw(st.sampled_from(sorted(self.orders)))
+        self.answer(data.draw(st.sampled_from(sorted(self.orders))), ago)
+
+    def answer(self, key: Key, ago: float) -> None:
         order = self.orders[key]
         elapsed = min(ago, max(0.0, self.now - order.begun)) if math.isfinite(order.begun) else ago
         said = self.leases.take(*key, elapsed, self.now)
@@ -216,6 +218,18 @@ class Doors(RuleBasedStateMachine):
             self.end(said, "again")
             order.until = 0.0
             self.note_asked(order.site, self.now - elapsed)
+
+    @precondition(lambda self: self.orders)
+    @rule(client=clients, request=requests, want=st.integers(1, 4), data=st.data())
+    def settles_and_leases_twice(self, client: str, request: str, want: int, data: st.DataObject) -> None:
+        """As by one call that is repeated: what it settled is settled, and its orders are the same."""
+        settled = data.draw(st.lists(st.sampled_from(sorted(self.orders)), max_size=2, unique=True))
+        for _ in range(2):
+            before = self.answered.get((client, request))
+            for key in settled:
+                self.answer(key, 0.0)
+            self.leases_some(client, request, want, 5.0)
+        assert self.answered.get((client, request)) == before
 
     def teardown(self) -> None:
         """What nobody takes comes back, and what a client takes and never answers, too."""

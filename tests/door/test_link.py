@@ -4,6 +4,7 @@ import asyncio
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,51 @@ from tests.agents.test_fetch_agent import NOW, facts_in
 from tests.patience import PATIENCE
 
 ANSWERED, HELD, ROBOTS = "http://a.test/1", "http://b.test/1", "http://%d.test/robots.txt"
+
+
+class Leaving(Link):
+    """Notes its calls, and has its client leave while the fourth is on its way."""
+
+    client: Door
+
+    def __init__(self, url: str, token: str) -> None:
+        super().__init__(url, token)
+        self.names: list[str] = []
+        self.left: asyncio.Future[asyncio.Task[None]] = asyncio.get_running_loop().create_future()
+
+    async def call(self, name: str, *given: Any, **more: Any) -> dict[str, Any]:
+        self.names.append(name)
+        if len(self.names) == 4:
+            self.left.set_result(asyncio.create_task(self.client.close()))
+            await asyncio.sleep(0)
+        return await super().call(name, *given, **more)
+
+
+@awaited
+async def test_a_client_whose_slots_are_taken_leases_by_its_answers_and_gives_back_what_comes_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "BEAT", PATIENCE)  # else a busy machine has more leases
+    settings = Settings.model_validate({"data": tmp_path, "door": {"address": "127.0.0.1:0"}})
+    arrived: list[str] = []
+    with a_runtime(settings, NOW) as runtime:
+        agent = DoorAgent(runtime)
+        for number in range(5):
+            agent.leases.park(an_order(f"http://{number}.test/"), lambda: None, NOW, early=False)
+        async with serving_door(settings, agent, dict) as url:
+
+            def answer(order: Order) -> None:
+                arrived.append(order["url"])
+                door.settle((order["url"], order["order"]), status=404)
+
+            leaving = Leaving(url, str(tmp_path / "door/token"))
+            leaving.client = door = Door(leaving, 1, answer, lambda: False, lost=pytest.fail)
+            door.start()
+            await (await asyncio.wait_for(leaving.left, PATIENCE))
+        early = {fact.url: isinstance(fact.result, Early) for fact in facts_in(journal_of(runtime))}
+    assert leaving.names == ["lease", "settle", "settle", "settle", "settle", "state"]
+    assert arrived == [f"http://{number}.test/" for number in range(3)]
+    assert early == {f"http://{number}.test/": number == 3 for number in range(4)}
 
 
 @awaited

@@ -106,6 +106,19 @@ async def test_an_answer_is_in_the_log_once_and_then_its_order_acknowledged() ->
         assert await visitor.settle(order="f9", status=404) == ["unknown"]
 
 
+@awaited
+async def test_a_settle_leases_what_comes_next_and_repeated_the_same() -> None:
+    async with visiting() as visitor:
+        for page in (URL, "http://b.test/", "http://c.test/"):
+            visitor.park(page)
+        await visitor.call("lease", id="1", want=1)
+        answers, lease = [{"url": URL, "order": "f2", "status": 404}], {"client": "one", "id": "2", "want": 1}
+        calls = [(await visitor.call("settle", answers=answers, lease=lease)).json() for _ in range(2)]
+        assert [call["said"] for call in calls] == [["ok"], ["again"]]
+        assert [[order["url"] for order in call["orders"]] for call in calls] == [["http://b.test/"]] * 2
+        assert visitor.acknowledged == [URL]
+
+
 @each_case(
     ("answer", "result", "host"),
     [
