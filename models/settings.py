@@ -16,6 +16,7 @@ from pydantic import (
 )  # fmt: skip
 
 from scentline.models.by_host import Route, header, route
+from scentline.models.formats import Format
 from scentline.models.papers.news import news_prefix
 from scentline.models.papers.ways import RANKINGS, VISITS
 from scentline.models.url import canonical
@@ -296,6 +297,7 @@ class JudgeSettings(Section):
     memory_bytes: Annotated[int, Field(ge=100_000_000)] = 600_000_000
     words: Count = 200  #: Distinct words of a page that are used.
     links: Count = 2000  #: Links of a page that are used.
+    formats: tuple[Format, ...] = ("pdf",)  #: Documents read beside HTML and text; feed is RSS and Atom.
     context: CountOrNone = 8  #: Words kept on each side of a link.
     soft_404: bool = True  #: Refuse soft 404s.
     duplicates: bool = True  #: Refuse near-duplicates of judged pages.

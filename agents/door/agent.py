@@ -251,7 +251,7 @@ class DoorAgent:
         return said
 
     def _messages(self, parked: Parked, answer: Answer, body: bytes, now: float) -> list[Message]:
-        order, settings = parked.order, self._runtime.settings.fetch
+        order, settings = parked.order, self._runtime.settings
         if answer.links is None and not answer.body and parked.links:
             links = [Wanted(url, text) for url, text in parked.links]
             answer = msgspec.structs.replace(answer, links=links)

@@ -14,8 +14,9 @@ from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.result import Body, Ended, FetchError, Result, inflated
 from scentline.models.facts import Early, Kind, Same
 from scentline.models.records import HostAnswer, ItemName, Memo, Natural, Seconds
-from scentline.models.settings import LONGEST_LEASE, FetchSettings
+from scentline.models.settings import LONGEST_LEASE
 from scentline.models.url import MAX_LENGTH
+from scentline.streams.settings import Settings
 
 #: Bounds of a call and of its parts.
 MOST_CALL: Final = 16 * 1024 * 1024
@@ -111,9 +112,7 @@ class Discover(msgspec.Struct, frozen=True):
     urls: Annotated[list[Wanted], msgspec.Meta(max_length=MOST_PARTS)]
 
 
-def ended_of(
-    answer: Answer, body: bytes, settings: FetchSettings, now: float, crawl_delay: float | None
-) -> Ended:
+def ended_of(answer: Answer, body: bytes, settings: Settings, now: float, crawl_delay: float | None) -> Ended:
     """Return the end of a fetch as our fetcher would have it; never raises."""
     host = HostAnswer(
         elapsed=answer.elapsed or (0.001 if answer.status else 0.0), server=answer.server,
@@ -129,7 +128,7 @@ def ended_of(
         return error.ended._replace(host=shown)
 
 
-def _result(answer: Answer, body: bytes, settings: FetchSettings, now: float) -> Result:
+def _result(answer: Answer, body: bytes, settings: Settings, now: float) -> Result:
     if not answer.status:
         if answer.reason == "back":
             return Early(0.0)
@@ -143,9 +142,9 @@ def _result(answer: Answer, body: bytes, settings: FetchSettings, now: float) ->
     headers = {name: ", ".join(values) for name, values in lines.items()}
     if answer.text and not answer.body:  # a page by what its client says, whatever its type
         headers.pop("content-type", None)
-    check(answer.status, headers, now)
-    nofollow = forbids_links(lines.get("x-robots-tag", ()), product(settings.user_agent))
-    most = settings.max_bytes
+    check(answer.status, headers, now, settings.judge.formats)
+    nofollow = forbids_links(lines.get("x-robots-tag", ()), product(settings.fetch.user_agent))
+    most = settings.fetch.max_bytes
     content = inflated(body, most + 1, gzip=False) if answer.body else _page(answer).encode()
     if len(content) > most:
         raise FetchError("unfit", f"body over {most} bytes")

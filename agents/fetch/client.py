@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
 import httpx
@@ -27,12 +27,12 @@ from scentline.agents.fetch.robots import Robots, directives
 from scentline.agents.fetch.servers import PATIENCE_SECONDS, Held, Recent, Servers, TooEarlyError
 from scentline.agents.fetch.sitemaps import LISTING_BYTES, Sitemaps
 from scentline.models.facts import Early, Moved, Same
+from scentline.models.formats import PDF, UNKNOWN, ZIP, Format, readable
 from scentline.models.frontier.politeness import LONGEST_CRAWL_DELAY
 from scentline.models.records import RobotsTxt, Version
 from scentline.models.settings import FetchSettings, RevisitSettings
 from scentline.models.url import canonical, host
 
-READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})  #: Media types read as pages.
 #: Headers that later steps read, and how many characters of each are kept.
 KEPT = ("content-type", "content-language", "etag", "last-modified", "link", "x-robots-tag")
 KEPT_LENGTH = 1000
@@ -48,17 +48,23 @@ _MOST_DELAYS = 100_000  # Hosts whose delays are remembered.
 class Client:
     """Fetches pages over one pool of connections, as an asynchronous context manager.
 
-    ``clock`` returns seconds since the epoch. ``revisit`` sets when pages are revisited, if they are.
+    ``clock`` returns seconds since the epoch. ``revisit`` sets when pages are revisited, if they are,
+    ``formats`` the documents that are read beside HTML and text.
     """
 
     def __init__(
-        self, settings: FetchSettings, clock: Callable[[], float], revisit: RevisitSettings | None = None
+        self,
+        settings: FetchSettings,
+        clock: Callable[[], float],
+        revisit: RevisitSettings | None = None,
+        formats: Collection[Format] = (),
     ) -> None:
         self._settings = settings
+        self._formats = formats
         self._clock = clock
         self._keeps_up = revisit is not None
         self._agent = product(settings.user_agent)
-        self._pool = Pool(settings)
+        self._pool = Pool(settings, formats)
         self._delays: Recent[str, float] = Recent(_MOST_DELAYS)  # of hosts, for their sitemaps and feeds
         self.servers = Servers(time.monotonic)
         self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock, revisit)
@@ -137,10 +143,12 @@ class Client:
                 return Same()
             if status in MOVED and "location" in headers:
                 return moved(url, status, headers["location"])
-            check(status, headers, self._clock())
+            check(status, headers, self._clock(), self._formats)
             tags = (value for name, value in response.headers.raw if name.lower() == b"x-robots-tag")
             nofollow = forbids_links(map(_decoded, tags), self._agent)
-            content = await self._body(response, headers, self._settings.max_bytes)
+            sent = response.aiter_raw()
+            chunks = _documents(sent) if media_type(headers) in UNKNOWN else sent
+            content = await self._body(chunks, headers, self._settings.max_bytes)
         if self._keeps_up:
             self.sitemaps.seen(url, "", content)
         kept = {name: headers[name][:KEPT_LENGTH] for name in KEPT if name in headers}
@@ -167,7 +175,7 @@ class Client:
         async with self._pool.open(url, validators(known)) as response:
             status, headers = response.status_code, fields(response)
             if status == 200:
-                content = await self._body(response, headers, limit, cut=cut)
+                content = await self._body(response.aiter_raw(), headers, limit, cut=cut)
                 return Answer(status, None, content, version_of(headers))
             location = headers.get("location") if status in MOVED else None
             leads_to = None if location is None else canonical(location, url)
@@ -175,13 +183,13 @@ class Client:
             return Answer(status, leads_to, b"", retry_after=wait)
 
     async def _body(
-        self, response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False
+        self, chunks: AsyncIterator[bytes], headers: dict[str, str], limit: int, *, cut: bool = False
     ) -> bytes:
         length = headers.get("content-length", "")
         if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
             raise FetchError("unfit", f"body over {limit} bytes")
         coding = headers.get("content-encoding", "")
-        return await read_body(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)
+        return await read_body(chunks, coding, limit, self._settings.max_ratio, cut=cut)
 
 
 def moved(url: str, status: int, location: str) -> Moved:
@@ -226,13 +234,23 @@ def forbids_links(tags: Iterable[str], agent: str) -> bool:
     return "nofollow" in asks
 
 
-def check(status: int, headers: Mapping[str, str], now: float) -> None:
-    """Raise `FetchError` unless the response is a page; ``now`` is in seconds since the epoch."""
+async def _documents(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield a body of an unknown type; raises `FetchError` unless it begins as a document does."""
+    begun = False
+    async for chunk in chunks:
+        if not begun and not chunk.startswith((PDF, ZIP)):
+            raise FetchError("unfit", "content type unknown, and no document")
+        begun = True
+        yield chunk
+
+
+def check(status: int, headers: Mapping[str, str], now: float, formats: Collection[Format]) -> None:
+    """Raise `FetchError` unless the response may be a page; ``now`` is in seconds since the epoch."""
     if status >= 500 or status in _PASSING:
         raise FetchError("retry", f"status {status}", retry_after=retry_after(headers.get("retry-after"), now))
     if status != 200:
         raise FetchError("gone", "no content" if status == 204 else f"status {status}")
     kind = media_type(headers)
     # An invalid media type says nothing: the bytes decide.
-    if "/" in kind and kind not in READABLE:
+    if "/" in kind and kind not in readable(formats):
         raise FetchError("unfit", f"content type {_NOT_A_TYPE.sub('', kind)[:60]}")

@@ -8,7 +8,7 @@ URL is sent as it is spelled, and no redirect is followed.
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import cached_property, lru_cache, partial
 from typing import Any
@@ -28,10 +28,11 @@ from scentline.agents.fetch.logins import Logins
 from scentline.agents.fetch.result import ENCODINGS, FetchError
 from scentline.agents.fetch.servers import Resolver, connected
 from scentline.models.by_host import names_above
+from scentline.models.formats import MEDIA_TYPES, Format
 from scentline.models.settings import FetchSettings
 from scentline.models.url import canonical, host
 
-_ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
+_ACCEPT = "text/html,application/xhtml+xml,{}text/plain;q=0.8,*/*;q=0.1"
 IDLE_SECONDS = 10.0  #: Seconds that an idle connection is kept.
 HEADERS, HEADER_BYTES = 128, 32_768
 CHUNK = 16_384  #: Bytes of a body read at a time: its size and its ratio are checked after each.
@@ -52,11 +53,13 @@ class Pool(httpx.AsyncBaseTransport):
 
     ``settings.allow`` must name every requested host and network that is not global, or every one at all if the
     User-Agent names no contact. With a proxy, which makes the connections, the host in the URL is checked: what
-    a name resolves to is left to the proxy.
+    a name resolves to is left to the proxy. ``formats`` are the documents that are asked for, after HTML.
     """
 
-    def __init__(self, settings: FetchSettings) -> None:
+    def __init__(self, settings: FetchSettings, formats: Iterable[Format] = ()) -> None:
         self._settings = settings
+        documents = (kind for each in formats for kind in sorted(MEDIA_TYPES[each]))
+        self._accept = _ACCEPT.format("".join(f"{kind};q=0.9," for kind in documents))
         self._guard = Guard(settings.allow, settings.deny, settings.ports)
         self._stays_home = stays_home(settings)
         self._routes = settings.routes
@@ -74,7 +77,7 @@ class Pool(httpx.AsyncBaseTransport):
             use_dns_cache=False,  # the resolver has one
             socket_factory=self._guard.open_socket,
         )
-        headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": ENCODINGS}
+        headers = {"User-Agent": settings.user_agent, "Accept": self._accept, "Accept-Encoding": ENCODINGS}
         if settings.languages:
             headers["Accept-Language"] = settings.languages
         self._session = aiohttp.ClientSession(

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scentline.agents.fetch.result import DAY, GZIP_HEAD, Answer, Ask, FetchError, inflated, unexpected
 from scentline.agents.fetch.servers import Recent
 from scentline.models.dates import seconds_of
+from scentline.models.formats import FEED_TYPES
 from scentline.models.records import Version
 from scentline.models.settings import RevisitSettings
 from scentline.models.url import canonical, host
@@ -48,8 +49,6 @@ _DATES = {
     "entry": {"updated", "published", "modified", "issued"},
 }
 
-#: Media types of feeds.
-FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml"})
 # Bytes of a page that are searched for feeds, and of XML that are parsed at once; and what names a feed.
 _HEAD = 65_536
 _LINK = re.compile(rb"<link\b([^<>]{1,1000})>", re.IGNORECASE)

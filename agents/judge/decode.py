@@ -10,6 +10,8 @@ from types import MappingProxyType
 
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom, to_unicode
 
+from scentline.models.formats import UNKNOWN
+
 #: The encodings of pages (WHATWG Encoding standard, 4.2) by Python's names. Python has others, such as rot13.
 _CODECS = frozenset({
     "big5hkscs", "cp866", "cp874", "cp932", "cp949", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255",
@@ -131,6 +133,12 @@ def _guess(body: bytes) -> str:
         if match.encoding == "cp1252" and match.chaos <= best.chaos and match.coherence >= best.coherence:
             return "cp1252"
     return best.encoding
+
+
+def kind_of(content_type: str | None) -> str:
+    """Return the media type of a header, empty if it says nothing of the bytes."""
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    return "" if "/" not in kind or kind in UNKNOWN else kind
 
 
 def binary(body: bytes, wide: bool = False) -> str:

@@ -10,8 +10,20 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from scentline.agents.judge.decode import binary, decode
-from scentline.agents.judge.markup import HEADING, MAX_TEXT, MAX_TITLE, NAVIGATION, TEXT, Anchor, Markup, read
+from scentline.agents.judge.decode import binary, decode, kind_of
+from scentline.agents.judge.documents import DocumentError, format_of
+from scentline.agents.judge.documents import read as read_document
+from scentline.agents.judge.markup import (
+    HEADING,
+    MAX_TEXT,
+    MAX_TITLE,
+    NAVIGATION,
+    TEXT,
+    Anchor,
+    Markup,
+    TracedMarkup,
+    read,
+)
 from scentline.agents.judge.question import Judging
 from scentline.agents.judge.shells import LEAST_TEXT, is_shell
 from scentline.models.page import NEEDS_SCRIPTS, Link, Page
@@ -37,8 +49,6 @@ _WHITE = (
 _IS_WHITE = np.zeros(_WHITE[-1] + 2, np.bool_)
 _IS_WHITE[list(_WHITE)] = True
 
-# Media types that say nothing of the bytes.
-_UNKNOWN = frozenset({"", "application/octet-stream", "application/x-unknown", "unknown/unknown", "*/*"})
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 # Text for programs.
 _UNREAD = frozenset({"text/css", "text/javascript", "text/ecmascript", "text/calendar", "text/vcard"})
@@ -67,19 +77,26 @@ def parse(
     another kind gives an empty page, whose ``barred`` names the kind.
     """
     chosen = None if wanted is None else dict.fromkeys(wanted)
-    unread = unread_of(body, content_type)
-    if unread:
+    anchors = limits.links * ANCHORS_PER_LINK
+    if form := format_of(body, content_type, limits.formats):
+        markup = TracedMarkup(anchors, agent) if paths else Markup(anchors, agent)
+        try:
+            read_document(body, form, markup, anchors)
+        except DocumentError as error:
+            return Page(url, barred=str(error))
+        return _html(url, markup, limits, chosen, main=main)
+    if unread := unread_of(body, content_type):
         return Page(url, barred=f"not HTML or text: {unread}")
     text = decode(body, content_type)
     if is_plain(content_type):
         return _plain(url, text, limits, chosen, main=main)
-    markup = read(text, limits.links * ANCHORS_PER_LINK, agent, paths=paths)
+    markup = read(text, anchors, agent, paths=paths)
     return _html(url, markup, limits, chosen, main=main, source=text)
 
 
 def unread_of(body: bytes, content_type: str | None) -> str:
     """Return the kind of a body that is neither HTML nor text, else an empty string."""
-    kind = _kind(content_type)
+    kind = kind_of(content_type)
     unread = "" if kind in _HTML else _unread(kind)
     if not unread and (data := binary(body, "utf-16" in (content_type or "").lower())):
         unread = f"{data}, served as {kind}" if kind else data
@@ -88,14 +105,8 @@ def unread_of(body: bytes, content_type: str | None) -> str:
 
 def is_plain(content_type: str | None) -> bool:
     """Return whether a readable body is plain text, by its header; without one it is HTML."""
-    kind = _kind(content_type)
+    kind = kind_of(content_type)
     return kind != "" and kind not in _HTML
-
-
-def _kind(content_type: str | None) -> str:
-    """Return the media type of a header, empty if it says nothing of the bytes."""
-    kind = (content_type or "").partition(";")[0].strip().lower()
-    return "" if "/" not in kind or kind in _UNKNOWN else kind
 
 
 def _unread(kind: str) -> str:

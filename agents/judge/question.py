@@ -9,6 +9,7 @@ import msgspec
 
 from scentline.models.duplicates import NONE, Fingerprint
 from scentline.models.errors import ScentlineError
+from scentline.models.formats import Format
 from scentline.models.page import Page, Verdict
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
     agent: str
     #: Whether pages are judged again.
     revisit: bool = False
+    #: Kinds of documents that are read.
+    formats: tuple[Format, ...] = ()
 
     @classmethod
     def of(cls, settings: "Settings") -> "Work":
@@ -52,7 +55,7 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
             judge.labels, judge.classifier, judge.python, judge.seconds, judge.cpu_seconds, judge.memory_bytes,
             judge.words, judge.links, judge.context, judge.soft_404, judge.duplicates, judge.least_words,
             fetch.max_bytes, settings.keep.pages, fetch.user_agent, product(fetch.user_agent),
-            settings.frontier.revisit > 0,
+            settings.frontier.revisit > 0, judge.formats,
         )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from scentline.agents.judge.apart import alone, bound_cpu, bound_memory
 from scentline.agents.judge.question import framed, received
 from scentline.agents.signals import command, environment
 from scentline.agents.window.search import Phrase, Search
+from scentline.models.formats import MEDIA_TYPES, Format
 from scentline.models.records import UNREADABLE
 from scentline.streams.logging import printable
 
@@ -208,8 +209,8 @@ def main() -> None:
 def text_of(request: CopyRequest) -> CopyText | Unreadable:
     """Return a kept copy as text, or why it can't be read."""
     # Imported on use: the window itself reads no page.
-    from scentline.agents.judge.decode import decode
-    from scentline.agents.judge.parse import is_plain, unread_of
+    from scentline.agents.judge.documents import format_of
+    from scentline.agents.judge.parse import unread_of
     from scentline.agents.offline.archive import ArchiveError
     from scentline.agents.offline.archive import read as read_records
 
@@ -228,9 +229,10 @@ def text_of(request: CopyRequest) -> CopyText | Unreadable:
     headers = {name.lower(): value for name, value in answer.headers}
     shown_headers = {name: printable(headers[name], LINE) for name in HEADERS if name in headers}
     kind = headers.get("content-type")
-    if unread := unread_of(answer.body, kind):
+    form = format_of(answer.body, kind, tuple(MEDIA_TYPES))
+    if not form and (unread := unread_of(answer.body, kind)):
         return CopyText(url, answer.status, shown_headers, unread=printable(unread, LINE))
-    title, pieces = _title_and_pieces(decode(answer.body, kind), is_plain(kind))
+    title, pieces = _title_and_pieces(answer.body, kind, form)
     paragraphs, cut = _bounded(pieces)
     marked = tuple(map(Search(phrases=request.phrases).parts, paragraphs))
     return CopyText(url, answer.status, shown_headers, shown(title)[:LINE], marked, cut)
@@ -243,12 +245,20 @@ def _behind_request(records: bytes) -> bytes:
     return member.unused_data
 
 
-def _title_and_pieces(text: str, plain: bool) -> tuple[str, Iterable[str]]:
-    from scentline.agents.judge.markup import read as read_markup
+def _title_and_pieces(body: bytes, kind: str | None, form: Format | None) -> tuple[str, Iterable[str]]:
+    """Return a copy's title and the pieces of its text; raises `DocumentError`."""
+    from scentline.agents.judge.decode import decode
+    from scentline.agents.judge.documents import read as read_document
+    from scentline.agents.judge.markup import Markup, feed
+    from scentline.agents.judge.parse import is_plain
 
-    if plain:
-        return "", _EMPTY_LINES.split(text)
-    markup = read_markup(text, 0, "")
+    markup = Markup(0, "")
+    if form:
+        read_document(body, form, markup, 0)
+    elif is_plain(kind):
+        return "", _EMPTY_LINES.split(decode(body, kind))
+    else:
+        feed(decode(body, kind), markup)
     paragraphs = groupby(markup.parts, "\n".__eq__)
     return markup.title, ("".join(parts) for is_break, parts in paragraphs if not is_break)
 

@@ -198,7 +198,7 @@ class Worker:
                 self.browse = BrowseAgent(runtime)
             case "fetch":
                 again = self.settings.revisit if self.settings.frontier.revisit else None
-                client = Client(self.settings.fetch, time.time, again)
+                client = Client(self.settings.fetch, time.time, again, self.settings.judge.formats)
                 await self._resources.enter_async_context(client)
                 self.fetch = FetchAgent(runtime, client)
             case "door":

@@ -17,6 +17,7 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import FRAMING_BYTES
 from scentline.agents.fetch.result import Body, Ended
 from scentline.models.records import Version
+from scentline.models.settings import JudgeSettings
 from scentline.models.url import canonical
 from tests.agents import loopback
 from tests.agents.loopback import Answer, Request, awaited, closing, failed, fixed, serving, settings, untimed
@@ -153,6 +154,27 @@ def test_a_page_brings_the_headers_that_are_read_later() -> None:
     assert len(result.headers["link"]) == 1000
     assert page(fixed(b"x", x_robots_tag="nofollow")).nofollow
     assert not page(fixed(b"x", x_robots_tag="otherbot: noindex")).nofollow
+
+
+@each_case(
+    ("kind", "body", "reason"),
+    [
+        ("application/pdf", b"x", None), ("Application/Octet-Stream", b"%PDF-1.4", None),
+        ("application/zip", b"PK\3\4", "content type application/zip"),
+        ("binary/octet-stream", b"MZ", "content type unknown, and no document"),
+    ],
+)  # fmt: skip
+@awaited
+async def test_documents_come_by_their_type_or_their_first_bytes(
+    kind: str, body: bytes, reason: str | None
+) -> None:
+    async with (
+        serving(fixed(body, content_type=kind)) as server,
+        Client(settings(), clock, formats=JudgeSettings().formats) as client,
+    ):
+        result = (await client.fetch(server.origin + "/")).result
+    assert getattr(result, "reason", None) == reason
+    assert "application/xhtml+xml,application/pdf;q=0.9," in server.requests[0].headers["accept"]
 
 
 @awaited

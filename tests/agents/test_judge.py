@@ -200,7 +200,7 @@ AGAIN = Revisit(Version('"7"'), 900.0, again=True, verdict={"alps": True})
 @each_case(
     ("body", "kind", "missing"),
     [
-        (b"%PDF-1.4\n...", "text/html", Missing("unfit", "not HTML or text: PDF, served as text/html")),
+        (b"%PDF-1.4\n...", "text/html", Missing("unfit", "pdf: it is broken")),
         (b"GIF89a\1\0\1", "", Missing("unfit", "not HTML or text: GIF image")),
         (b"<title>404 Not Found</title>Sorry.", "",
          Missing("gone", "soft 404: the page says that there is none", barren=True)),

@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from scentline.agents.fetch.client import READABLE
 from scentline.agents.judge.judges import Labels
 from scentline.agents.judge.parse import parse
 from scentline.agents.observe.logfile import LogFile
@@ -22,6 +21,7 @@ from scentline.agents.offline.archive import Archive
 from scentline.models.duplicates import Sketch, fingerprint
 from scentline.models.errors import ScentlineError
 from scentline.models.facts import Access
+from scentline.models.formats import readable
 from scentline.models.page import Link, Page
 from scentline.models.predicate import Predicate, View
 from scentline.models.url import canonical
@@ -56,7 +56,7 @@ def load_web(
     judge = settings.judge
 
     def judged(page: Page) -> tuple[Page, list[str], Sketch | None] | None:
-        if not page.indexable:
+        if page.barred and not page.missing:
             return None
         categories = labels.categories(page.url) if labels is not None else frozenset()
         view = View(page.url, page.title, page.text, categories, sequence=page.sequence)
@@ -80,12 +80,13 @@ def each_page(
 
     def bodies() -> Iterator[tuple[str, bytes, str | None]]:
         """Yield the records that a fetch would take for a page; redirects are not followed."""
+        kinds = readable(settings.judge.formats)
         for url in archive.urls():
             answer = archive.answer(url, {})
             bars.advance()
             written = {name.lower(): value for name, value in answer.headers}.get("content-type")
             kind = (written or "").partition(";")[0].strip().lower()
-            page = answer.status == 200 and ("/" not in kind or kind in READABLE)
+            page = answer.status == 200 and ("/" not in kind or kind in kinds)
             if page and len(answer.body) <= settings.fetch.max_bytes:
                 yield url, answer.body, written
 
