@@ -109,6 +109,7 @@ class SemanticTable:
         self.pieces = tuple(pieces)
         self.vectors = vectors
         self.scales = scales
+        self._scales: Vector = scales[:, np.newaxis].astype(np.float64)
         self._numbers = {piece: number for number, piece in enumerate(self.pieces)}
         self._known: dict[str, Vector] = {}
 
@@ -131,10 +132,10 @@ class SemanticTable:
         return known
 
     def _sum(self, text: str) -> Vector:
-        numbers = piece_numbers(text, self._numbers)
-        rows = self.vectors[numbers].astype(np.float64)
-        total: Vector = (rows * self.scales[numbers, np.newaxis]).sum(axis=0)
-        length = float(np.sqrt(np.square(total).sum()))
+        numbers = np.array(piece_numbers(text, self._numbers), np.intp)
+        rows = self.vectors.take(numbers, axis=0) * self._scales.take(numbers, axis=0)
+        total: Vector = np.add.reduce(rows)
+        length = math.sqrt(np.add.reduce(total * total))
         return total / length if length else total
 
 
@@ -349,17 +350,18 @@ class Meanings:
         """Return the columns of candidates; one with a new text has absorbed no page."""
         if len(self._columns) + len(texts) > CACHED_SENSES:
             self._columns.clear()
-        columns = []
-        for url, text in texts:
-            column, known = self._columns.get(url) or (len(self._columns), None)
-            if text != known:
-                self._columns[url] = column, text
-                self._make_room(column + 1)
-                self._vectors[:, column], self._seen[column] = self.table.vector(text), 0
-                for learnt in self._learnt.values():
-                    learnt.sums[:, column] = 0.0
-            columns.append(column)
-        return np.array(columns, np.intp)
+        known = self._columns
+        new = {url: text for url, text in texts if known.get(url, (0, None))[1] != text}
+        if new:
+            vectors = np.array([*map(self.table.vector, new.values())])  # before columns are given away
+            for url, text in new.items():
+                known[url] = known[url][0] if url in known else len(known), text
+            columns = [known[url][0] for url in new]
+            self._make_room(max(columns) + 1)
+            self._vectors[:, columns], self._seen[columns] = vectors.T, 0
+            for learnt in self._learnt.values():
+                learnt.sums[:, columns] = 0.0
+        return np.array([known[url][0] for url, _ in texts], np.intp)
 
     def _make_room(self, columns: int) -> None:
         if columns > self._vectors.shape[1]:
@@ -372,8 +374,10 @@ class Meanings:
         seen = self._seen[columns]
         for pages in distinct(seen[seen < self._judged]).tolist():
             group, fresh = columns[seen == pages], slice(pages, self._judged)
-            cosines = self._pages[:, fresh].T.dot(self._vectors[:, group])
-            kernel = np.exp(np.minimum((cosines - MIDDLE) / WIDTH, STEEPEST))
+            kernel = self._pages[:, fresh].T.dot(self._vectors[:, group])
+            kernel -= MIDDLE
+            kernel /= WIDTH
+            np.exp(np.minimum(kernel, STEEPEST, out=kernel), out=kernel)
             for learnt in self._learnt.values():
                 learnt.sums[:, group] += learnt.verdicts[:, fresh].dot(kernel)
         self._seen[columns] = self._judged

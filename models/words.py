@@ -57,7 +57,10 @@ def words(text: str) -> list[str]:
     ['the', 'strasse', 'and', 'the', 'strasse', '24', 'hours', 'mail']
     """
     runs = (text.translate(_ASCII) if text.isascii() else spaced(text)[0]).split()
-    return [run for run in runs if 1 < len(run) <= MAX_DIGITS or is_word(run)]
+    # Most are of letters alone: a call for each run would take a quarter of the time.
+    return [
+        run for run in runs if 1 < len(run) <= (MAX_LENGTH if run.isalpha() else MAX_DIGITS) or is_word(run)
+    ]
 
 
 def is_word(run: str) -> bool:

@@ -96,13 +96,10 @@ def prefixes(url: str) -> tuple[str, ...]:
     >>> prefixes("http://www.example.org/sports/hockey/rules.html")
     ('example.org', 'www.example.org', 'www.example.org/sports', 'www.example.org/sports/hockey')
     """
-    path = url.partition("?")[0]
-    start, last = path.index("//") + 2, path.rindex("/")
-    end = path.index("/", start)
-    found = [*domains(path[start:end])]
-    while end < last and len(found) < LEVELS:
-        end = path.index("/", end + 1)
-        found.append(path[start:end])
+    _, _, host, *directories = url.partition("?")[0].split("/", LEVELS + 3)[:-1]
+    found = [*domains(host)]
+    for each in directories:
+        found.append(f"{found[-1]}/{each}")
     return tuple(found[:LEVELS])
 
 
