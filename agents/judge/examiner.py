@@ -32,7 +32,7 @@ from scentline.agents.judge.warc import Packing
 from scentline.models.duplicates import NONE, fingerprint
 from scentline.models.extract import compiled, extracted
 from scentline.models.page import Page, Verdict
-from scentline.models.predicate import Predicate, parse
+from scentline.models.predicate import Predicate, decided, excerpt, parse
 from scentline.models.published import RENEWED
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError, Revisit
 from scentline.models.revisit.content import changed, content_of, links_digest
@@ -89,7 +89,9 @@ class Examiner:
             return Examined(told)
         asked = _predicates(question.asked)
         shown = main and not question.alone
-        verdict, failure, excerpts = self._verdicts.of(page, asked, fetched.items, excerpts=shown)
+        verdict, view, failure = self._verdicts.of(page, asked, fetched.items)
+        held = (name for name, holds in verdict.items() if holds and shown)
+        excerpts = {name: excerpt(asked[name], view, page.prose) for name in held}
         if revisit is not None and failure is not None:  # without a judge's answer its last one holds
             verdict = {name: holds for name, holds in revisit.verdict.items() if name in asked} | verdict
         content = content_of(page.title, page.main, body) if main else b""
@@ -105,14 +107,15 @@ class Examiner:
         marked = work.duplicates and differs and not question.alone
         return Examined(
             told, verdict, failure, fingerprint(page, work.least_words) if marked else NONE, *kept,
-            content, links, dict(excerpts), differs,
+            content, links, excerpts, differs,
         )  # fmt: skip
 
     def seen(self, show: Show) -> Seen:
         """Return what a page shows, whether or not a crawl would refuse it."""
         work = self._work
         page = parse_page(show.url, show.body, show.content_type, work, work.agent, main=True)
-        verdict, failure, _ = self._verdicts.of(page, _predicates(show.asked), show.items)
+        asked = _predicates(show.asked)
+        verdict, view, failure = self._verdicts.of(page, asked, show.items)
         readable = not unread_of(show.body, show.content_type) and not is_plain(show.content_type)
         found = {name: _compiled(text) for name, text in show.extract.items()} if readable else {}
         return Seen(
@@ -120,6 +123,7 @@ class Examiner:
             tuple((link.url, anchor) for link, anchor in zip(page.links, page.anchors, strict=True)),
             extracted(decode(show.body, show.content_type), found) if found else {},
             page.barred, verdict, failure,
+            {name: decided(asked[name], view, page.prose) for name in verdict},
         )  # fmt: skip
 
 

@@ -8,13 +8,12 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from scentline.agents.judge.question import Judging
 from scentline.models.errors import ScentlineError
 from scentline.models.page import Page, Verdict
-from scentline.models.predicate import Predicate, View, excerpt
+from scentline.models.predicate import Predicate, View
 from scentline.models.predicate.categories import expand
 from scentline.models.url import canonical
 from scentline.streams.logging import printable
@@ -204,13 +203,12 @@ class Language:
 
 
 class Judgement(NamedTuple):
-    """The verdict on a page, with its failure and excerpts."""
+    """The verdict on a page, and what the predicates saw of it."""
 
     verdict: Verdict
+    view: View
     #: Why a judge of categories failed: then predicates with categories have no verdict.
     failure: str | None = None
-    #: The sentence of the page for each predicate that holds, where excerpts were requested.
-    excerpts: Mapping[str, str] = MappingProxyType({})
 
 
 class Verdicts:
@@ -220,14 +218,7 @@ class Verdicts:
         self._judges = judges
         self.language: LanguageJudge = Language()
 
-    def of(
-        self,
-        page: Page,
-        predicates: Mapping[str, Predicate],
-        items: Iterable[str] = (),
-        *,
-        excerpts: bool = False,
-    ) -> Judgement:
+    def of(self, page: Page, predicates: Mapping[str, Predicate], items: Iterable[str] = ()) -> Judgement:
         """Return the verdict of the named predicates on a page, in which a client found ``items``."""
         categories, failure = self._categories(page, predicates.values())
         if failure is not None:
@@ -238,10 +229,7 @@ class Verdicts:
             page.url, page.title, page.text, categories, language, page.sequence, frozenset(items)
         )  # fmt: skip
         verdict = {name: predicate.evaluate(view) for name, predicate in predicates.items()}
-        shown = [name for name, holds in verdict.items() if holds] if excerpts else ()
-        return Judgement(
-            verdict, failure, {name: excerpt(predicates[name], view, page.prose) for name in shown}
-        )
+        return Judgement(verdict, view, failure)
 
     def _categories(self, page: Page, predicates: Collection[Predicate]) -> tuple[frozenset[str], str | None]:
         """Return the categories that judges give a page, with those above them, or a judge's failure."""

@@ -102,6 +102,8 @@ class Seen(msgspec.Struct, array_like=True, frozen=True, tag="seen"):
     verdict: Verdict
     #: Why a judge of categories failed.
     failure: str | None
+    #: What decided each verdict (`models.predicate.decided`).
+    decided: dict[str, tuple[str, str]] = {}
 
 
 class Examined(msgspec.Struct, array_like=True, frozen=True, tag="examined"):

@@ -1,4 +1,4 @@
-"""The predicate language, and excerpts, which show people why a page satisfies a predicate.
+"""The predicate language, and what shows people why a page satisfies a predicate or not.
 
 An excerpt is the sentence with the first of the predicate's keywords. For a predicate without any, such as one
 of a category, a host or a title, it is the beginning of the text.
@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 
 from scentline.models.predicate.parser import ANYTHING, Predicate, Sought, parse
-from scentline.models.predicate.syntax import Keyword, PredicateError, View, wanted
+from scentline.models.predicate.syntax import And, Keyword, Node, Not, Or, PredicateError, View, wanted
 
 #: The default predicate of a crawl, and its expression: every page has an http or https URL.
 EVERY_PAGE, EVERY_URL = "every-page", 'url.prefix("http")'
@@ -23,6 +23,7 @@ __all__ = [
     "PredicateError",
     "Sought",
     "View",
+    "decided",
     "excerpt",
     "parse",
 ]
@@ -60,6 +61,34 @@ def excerpt(predicate: Predicate, view: View, prose: str) -> str:
                 line = before + _single(found[0])
                 return _around(line + _single(text[end : end + _WINDOW]), len(before), len(line))
     return _line(_single((prose or view.text)[:_WINDOW]).strip(), 0, 0)
+
+
+def decided(predicate: Predicate, view: View, prose: str) -> tuple[str, str]:
+    """Return the part of a predicate that decides its verdict on a page, and a sentence with a keyword of it.
+
+    Whatever the other parts said, the verdict would be the same: of an ``and`` the part is the first one that
+    does not hold, or all where they hold; of an ``or`` the other way round. The sentence is empty where the
+    part depends on no keyword that the page has.
+
+    >>> asked = parse('("ice" and not "rain" or "snow") and not lang("de")')
+    >>> decided(asked, View("http://a.org/", text="Ice, and rain."), "Ice, and rain.")
+    ('not "rain" or "snow"', 'Ice, and rain.')
+    """
+    part = Predicate(_deciding(predicate.root, view))
+    satisfied = part if part.evaluate(view) else Predicate(Not(part.root))
+    found = any(isinstance(test, Keyword) for test in wanted(satisfied.root))
+    return str(part), excerpt(satisfied, view, prose) if found else ""
+
+
+def _deciding(node: Node, view: View) -> Node:
+    if isinstance(node, Not):
+        return Not(_deciding(node.operand, view))
+    if not isinstance(node, And | Or):
+        return node
+    for operand in node.operands:
+        if operand(view) is isinstance(node, Or):
+            return _deciding(operand, view)
+    return type(node)(tuple(_deciding(operand, view) for operand in node.operands))
 
 
 def _single(text: str) -> str:

@@ -16,6 +16,8 @@ the Alps</title><body><nav><a href="/">Home page</a></nav><h1>The <b>Alps</b></h
 <p>Das Wetter in den Bergen ist heute  sehr schön, und es liegt viel Schnee. <a href="snow">More
 <i>snow</i></a><a href="map"><img alt="A map"></a></p><p class="price">9.50</p>"""
 
+TEXT = "Das Wetter in den Bergen ist heute sehr schön, und es liegt viel Schnee."
+
 
 def examiner(**judge: object) -> Examiner:
     return Examiner(Work.of(Settings.model_validate({"judge": judge})))
@@ -27,7 +29,7 @@ def test_a_page_shows_its_text_as_it_stands() -> None:
     page = Show(URL, HTML.encode(), "text/html; charset=utf-8", asked, extract, ("Tour",))
     assert examiner().seen(page) == Seen(
         title="Skiing in the Alps",
-        text="Das Wetter in den Bergen ist heute sehr schön, und es liegt viel Schnee. More snow 9.50",
+        text=f"{TEXT} More snow 9.50",
         language="de",
         headings=("The Alps",),
         links=(
@@ -37,6 +39,10 @@ def test_a_page_shows_its_text_as_it_stands() -> None:
         barred="",
         verdict={"alps": True, "german": True, "told": True, "sea": False},
         failure=None,
+        decided={
+            "alps": ('"alps"', f"Home page The Alps {TEXT}"), "german": ('lang("de")', ""),
+            "told": ('item("Tour")', ""), "sea": ('"sea"', ""),
+        },
     )  # fmt: skip
 
 

@@ -3,12 +3,13 @@
 import pickle
 import re
 from fnmatch import fnmatchcase
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.predicate import LENGTH, Predicate, PredicateError, View, excerpt, parse
+from scentline.models.predicate import LENGTH, Predicate, PredicateError, View, decided, excerpt, parse
 from scentline.models.predicate.categories import expand
 from scentline.models.predicate.syntax import (
     And,
@@ -24,6 +25,7 @@ from scentline.models.predicate.syntax import (
     UrlRegex,
     UrlSuffix,
 )
+from scentline.models.predicate.syntax import tests as all_tests
 from scentline.models.words import words
 from tests.cases import each_case
 
@@ -133,6 +135,30 @@ def test_a_predicate_is_read_as_written_and_holds_where_a_naive_reading_does(tre
     assert predicate == Predicate(tree)
     assert str(predicate) == str(Predicate(tree))
     assert predicate.evaluate(view) == naive(tree, view)
+
+
+def settled(node: Node, values: dict[Node, bool]) -> bool:
+    match node:
+        case Not(operand):
+            return not settled(operand, values)
+        case And(operands):
+            return all(settled(operand, values) for operand in operands)
+        case Or(operands):
+            return any(settled(operand, values) for operand in operands)
+    return values[node]
+
+
+@given(TREES, VIEWS, st.randoms())
+def test_what_decided_a_verdict_does_so_whatever_the_other_tests_say(
+    tree: Node, view: View, by: Random
+) -> None:
+    part, sentence = decided(Predicate(tree), view, view.text)
+    found = parse(part).root
+    assert found(view) is tree(view)
+    known = {test: test(view) for test in all_tests(found)}
+    values = {test: known.get(test, by.random() < 0.5) for test in all_tests(tree)}
+    assert settled(tree, values) is tree(view)
+    assert not sentence or any(isinstance(test, Keyword) and holds for test, holds in known.items())
 
 
 # errors
