@@ -30,15 +30,16 @@ _LAST_SECONDS: Final = 2.0  # Seconds to wait, at the end of a page's time, for 
 _WATCH_SECONDS: Final = 0.25  # Seconds between two looks at its memory.
 _GROUP, _RESIDENT = 2, 21  # Fields of /proc/PID/stat after the name: process group, pages in memory.
 _INHERITED: Final = ("HOME", "LANG", "PATH", "PYTHONPATH", "TMPDIR")  # Variables; others may hold secrets.
-#: Playwright has many more. A proxy that is none has what does not come by `loader` go nowhere, also where the
-#: system gives the browser no network of its own.
+#: Beside Playwright's own. By a proxy that does not exist, what does not come by `loader` goes nowhere, also
+#: where the system gives the browser no network of its own.
 _FLAGS: Final = (
-    "--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=<-loopback>", "--disable-quic",
+    "--proxy-server=http://nowhere.invalid:9", "--proxy-bypass-list=<-loopback>", "--disable-quic",
     "--host-resolver-rules=MAP * ~NOTFOUND", "--dns-prefetch-disable",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--disable-sync", "--no-pings",
-    "--disable-domain-reliability", "--disable-gpu", "--mute-audio", "--block-new-web-contents",
+    *(f"--{name}webrtc-ip-handling-policy=disable_non_proxied_udp" for name in ("", "force-")),
+    "--disable-domain-reliability", "--no-pings", "--disable-gpu", "--mute-audio", "--block-new-web-contents",
     "--disable-remote-fonts", "--blink-settings=imagesEnabled=false",
 )  # fmt: skip
+_UNWANTED: Final = ("--disable-ipc-flooding-protection", "--disable-popup-blocking")  #: Playwright's.
 
 # The document, and after it what lies in open shadow roots, which is no part of its HTML.
 _SCRIPT: Final = """most => {
@@ -49,7 +50,7 @@ _SCRIPT: Final = """most => {
   seek(document);
   let html = document.documentElement ? document.documentElement.outerHTML : "";
   for (const root of roots) if (html.length <= most) html += `<div>${root.innerHTML}</div>`;
-  return html.length > most ? null : html;
+  return [document.readyState === "complete", html.length > most ? null : html];
 }"""
 
 log = EventLog("render")
@@ -115,22 +116,26 @@ class Chromium:
     async def _settled(self, page: "Page", loader: Loader, most: int) -> str:
         """Return the HTML once nothing is loaded any more, or the time is over."""
         await loader.attach(page)
+        crashed = asyncio.Event()
+        page.on("crash", lambda _: crashed.set())
         work = asyncio.create_task(_loaded(page, loader, most))
-        left = asyncio.create_task(loader.left.wait())
+        ends = [work, *(asyncio.create_task(event.wait()) for event in (loader.over, crashed))]
         try:
-            await asyncio.wait((work, left), timeout=self._settings.seconds, return_when=FIRST_COMPLETED)
-            if left.done():
+            await asyncio.wait(ends, timeout=self._settings.seconds, return_when=FIRST_COMPLETED)
+            if loader.moved:
                 return ""
+            if crashed.is_set():
+                raise FetchError("refused", "rendering crashed")
             if work.done():
                 return await work
             async with asyncio.timeout(_LAST_SECONDS):
-                return await _html(page, most)
+                return (await _seen(page, most))[1]
         except TimeoutError:
             raise FetchError("refused", f"rendering over {self._settings.seconds:g} seconds") from None
         finally:
-            left.cancel()
-            work.cancel()
-            await asyncio.gather(work, loader.close(), return_exceptions=True)
+            for each in ends:
+                each.cancel()
+            await asyncio.gather(*ends, loader.close(), return_exceptions=True)
 
     @asynccontextmanager
     async def _page(self) -> AsyncIterator["Page"]:
@@ -193,9 +198,10 @@ class Chromium:
                 driver = await async_playwright().start()
                 stack.push_async_callback(driver.stop)
                 self._browser = await driver.chromium.launch(
-                    executable_path=starter, args=_FLAGS, chromium_sandbox=True, timeout=_START_SECONDS * 1000,
+                    executable_path=starter, args=_FLAGS, ignore_default_args=_UNWANTED, chromium_sandbox=True,
                     env={name: given[name] for name in _INHERITED if name in given},
                     handle_sigint=False, handle_sigterm=False, handle_sighup=False,
+                    timeout=_START_SECONDS * 1000,
                 )  # fmt: skip
             except (Error, OSError) as error:
                 log.error("the browser does not start", error=cause(error))
@@ -219,29 +225,29 @@ class Chromium:
 
 
 async def _loaded(page: "Page", loader: Loader, most: int) -> str:
-    await page.goto(loader.url)
+    await page.goto(loader.url, wait_until="commit")
     while True:
         begun = await loader.quiet()
-        html = await _html(page, most)  # after the script at work: it may have asked for more
-        if loader.begun == begun:
+        complete, html = await _seen(page, most)  # after the script at work: it may have asked for more
+        if complete and loader.begun == begun:
             return html
 
 
-async def _html(page: "Page", most: int) -> str:
-    """Return the HTML of a document, as a world of its own sees it that the page's scripts can't reach."""
+async def _seen(page: "Page", most: int) -> tuple[bool, str]:
+    """Return whether a document is loaded, and its HTML.
+
+    Both are as a world of its own sees them, which the page's scripts can't reach.
+    """
     session = await page.context.new_cdp_session(page)
     tree = await session.send("Page.getFrameTree")
     world = await session.send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
-    asked = {
-        "expression": f"({_SCRIPT})({most})",
-        "contextId": world["executionContextId"],
-        "returnByValue": True,
-    }
+    context = world["executionContextId"]
+    asked = {"expression": f"({_SCRIPT})({most})", "contextId": context, "returnByValue": True}
     answer = await session.send("Runtime.evaluate", asked)
-    html = answer["result"].get("value")
+    complete, html = answer["result"]["value"]
     if html is None:
         raise FetchError("unfit", f"body over {most} bytes")
-    return str(html)
+    return complete, html
 
 
 def _large(group: int, most: int) -> Iterator[int]:

@@ -32,6 +32,7 @@ _LISTED: Final = """
 """
 _TRACKERS: Final = frozenset(_LISTED.split())
 _AT_ONCE: Final = 6  # Requests, as browsers make to one host.
+_ASKED: Final = 10  # Requests that a page may begin, for each that is made.
 QUIET_SECONDS: Final = 0.1  #: Seconds without a request after which no more is expected.
 #: Headers that are sent on to other sites; and those that are not to the page's own, since they are the pool's.
 _SENT: Final = frozenset({"accept", "content-type", "origin", "referer"})
@@ -57,13 +58,14 @@ class Loader:
         self.url, self._document = url, page
         self._site = domain(host(url))
         self._left, self._bytes = bounds.requests, bounds.max_bytes
+        self._most = _ASKED * bounds.requests
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._loading: set[asyncio.Task[None]] = set()
         self.begun = 0  #: Requests of any kind that the page has begun.
         self._served = False
         self.requests = 1  #: Requests to the page's own site, the one for the page included.
         self.moved = ""  #: The canonical URL that a script went to.
-        self.left = asyncio.Event()  #: Set when it did.
+        self.over = asyncio.Event()  #: Set when it did, or when the page asks without end.
 
     async def attach(self, page: "Page") -> None:
         """Answer all requests of a page and of what it opens."""
@@ -94,6 +96,9 @@ class Loader:
         self.begun += 1
         self._loading.add(task)
         try:
+            if self.begun > self._most:
+                self.over.set()
+                raise asyncio.CancelledError  # without an answer, which would only bring the next request
             await self._answer(route)
         except Error:  # the page is gone: so ends Playwright's wait, too
             raise asyncio.CancelledError from None
@@ -124,7 +129,7 @@ class Loader:
             target = canonical(request.url)
             if target and target != self.url and request.method == "GET":
                 self.moved = target
-                self.left.set()
+                self.over.set()
             await route.abort("aborted")  # for any other reason an error page would replace the document
 
     async def _load(self, request: "Request") -> _Answer | None:
