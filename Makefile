@@ -16,10 +16,11 @@ CODE := models streams agents clients bench deploy tests
 TYPED := src/scentline bench deploy tests
 CRAWLERS := $(VENV)/crawlers
 NGINX := $(VENV)/nginx
+REPLAY := $(VENV)/replaywebpage
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka crawlers door clock stages size budget fuzz docs screenshots manifests lock clean
+.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka crawlers replay door clock stages size budget fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -106,6 +107,18 @@ $(CRAWLERS)/installed.stamp: bench/crawl/requirements.txt $(CREATED)
 	$(BIN)/python -m venv --clear $(CRAWLERS)
 	$(CRAWLERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	touch $@
+
+replay: $(REPLAY)/unpacked.stamp ## fetch ReplayWeb.page, for the test that opens a WACZ in it
+	@:
+
+$(REPLAY)/unpacked.stamp: $(CREATED)
+	@command -v npm >/dev/null || { echo "make replay: needs npm (on Debian: apt-get install npm)" >&2; exit 1; }
+	mkdir -p $(REPLAY)
+	cd $(REPLAY)
+	npm pack --silent replaywebpage@2.4.6
+	sha256sum --check --quiet <<<"6faef5c261e94b6e83cd6ee975bd0378fd4bc948bb14d36d45c709ffecb261b8  replaywebpage-2.4.6.tgz"
+	tar --extract --gzip --file replaywebpage-2.4.6.tgz
+	touch $(CURDIR)/$@
 
 # Debian's package, unpacked: nothing is installed, and no server starts by itself.
 $(NGINX)/unpacked.stamp: $(CREATED)
