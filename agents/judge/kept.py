@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from io import BytesIO, FileIO
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -211,45 +211,21 @@ _BLOCK = 65536
 _TYPES = dict.fromkeys(("request", "response", "metadata"), "WARC-Date") | {"revisit": "WARC-Refers-To-Date"}
 
 
-class Kept(NamedTuple):
-    """A kept record: its WARC type, URL, WARC-Date and payload digest, and the gzip member that it is."""
-
-    kind: str
-    url: str
-    date: str
-    digest: str
-    member: bytes
-
-
 def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str) -> int:
-    """Write the `kept` records of pages as one WARC file; return how many pages were kept."""
-    out.write(information("matches.warc.gz", software))
-    kinds = (record.kind for record in kept(data, wanted) if out.write(record.member))
-    return sum(kind == "response" for kind in kinds)
-
-
-def information(name: str, software: str) -> bytes:
-    """Return the first record of a WARC file."""
-    # Imported here: a crawl writes records that another process made.
-    from warcio.warcwriter import WARCWriter
-
-    from scentline.agents.judge.warc import VERSION
-
-    writer = WARCWriter(out := BytesIO(), gzip=True, warc_version=VERSION)
-    told = {"software": software, "format": f"WARC File Format {VERSION}"}
-    writer.write_record(writer.create_warcinfo_record(name, told))
-    return out.getvalue()
-
-
-def kept(data: Path, wanted: Mapping[str, float]) -> Iterator[Kept]:
-    """Yield the kept records of pages, given by URL and time of fetch, each once.
+    """Write the kept records of pages, given by URL and time of fetch; return how many pages were kept.
 
     Later visits that found a page unchanged are included. A crawl may be running: records that it has yet to
     write, or drops meanwhile, are left out.
     """
-    from scentline.agents.judge.warc import date_of
+    # Imported here: a crawl writes records that another process made.
+    from warcio.warcwriter import WARCWriter
+
+    from scentline.agents.judge.warc import VERSION, date_of
     from scentline.agents.offline.archive import target_url
 
+    writer = WARCWriter(out, gzip=True, warc_version=VERSION)
+    information = {"software": software, "format": f"WARC File Format {VERSION}"}
+    writer.write_record(writer.create_warcinfo_record("matches.warc.gz", information))
     dates: dict[str, str] = {}
     for url, time in wanted.items():
         with suppress(ValueError):  # nothing was kept of such a time
@@ -257,11 +233,12 @@ def kept(data: Path, wanted: Mapping[str, float]) -> Iterator[Kept]:
     written: set[tuple[str, str, str]] = set()
     for path in files(data / DIRECTORY):
         for offset, record in _records(path):
-            url, kind, header = target_url(record), record.rec_type, record.rec_headers.get_header
-            date, told = (header(name) for name in ("WARC-Date", _TYPES.get(kind, "")))
+            url, kind = target_url(record), record.rec_type
+            date, told = (record.rec_headers.get_header(name) for name in ("WARC-Date", _TYPES.get(kind, "")))
             if date and told and dates.get(url) == told and (url, kind, date) not in written:
                 written.add((url, kind, date))
-                yield Kept(kind, url, date, header("WARC-Payload-Digest") or "", _member(path, offset))
+                out.write(_member(path, offset))
+    return sum(kind == "response" for _, kind, _ in written)
 
 
 def _records(path: Path) -> Iterator[tuple[int, "ArcWarcRecord"]]:

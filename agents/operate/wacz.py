@@ -5,108 +5,112 @@ It is a ZIP: a WARC, its index, the pages with title and text, and a list of the
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
-from pathlib import Path
 from struct import pack
 from time import time
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from scentline.agents.judge.kept import Kept, information, kept
-from scentline.agents.judge.question import Seen, Show
-from scentline.agents.offline.archive import read
+from warcio.archiveiterator import ArchiveIterator
+from warcio.warcwriter import WARCWriter
+
+from scentline.agents.judge.warc import VERSION
 from scentline.models.url import address_of, identifier
 
-VERSION, WARC = "1.1.1", "data.warc.gz"
-_ARCHIVE, _INDEX, _PAGES = f"archive/{WARC}", "indexes/index.cdxj", "pages/pages.jsonl"
+_WARC = "data.warc.gz"
+_INDEX, _PAGES = "indexes/index.cdxj", "pages/pages.jsonl"
 _HEAD = {"format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": True}
 
 
-Shown = Callable[[Show], Seen | None]
-#: Takes a file of the ZIP, a line for it, and the key by which its lines are sorted.
-Later = Callable[[str, str, str], object]
+class Wacz:
+    """A WACZ file that is being written.
 
-
-def write(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str, show: Shown) -> int:
-    """Write the kept pages, given by URL and time of fetch; return how many were kept.
-
-    ``show`` says what a page shows, None where it can't be read. What waits for the end of the WARC, or must
-    be sorted, lies in a temporary file.
+    What has to wait for the end of the WARC, or to be sorted, waits in a temporary file.
     """
-    with closing(sqlite3.connect("")) as waiting, ZipFile(out, "w") as file:
-        waiting.execute("CREATE TABLE lines (place TEXT, line TEXT, key TEXT)")
 
-        def later(*line: str) -> None:
-            waiting.execute("INSERT INTO lines VALUES (?, ?, ?)", line)
+    def __init__(self, out: BinaryIO, software: str) -> None:
+        self._software = software
+        self._zip = ZipFile(out, "w")
+        self._warc = _Entry(self._zip, f"archive/{_WARC}", ZIP_STORED)
+        self._waiting = sqlite3.connect("")
+        self._waiting.execute("CREATE TABLE lines (place TEXT, line TEXT, key TEXT)")
+        self._later(_PAGES, json.dumps(_HEAD), "")
+        writer = WARCWriter(first := BytesIO(), gzip=True, warc_version=VERSION)
+        told = {"software": software, "format": f"WARC File Format {VERSION}"}
+        writer.write_record(writer.create_warcinfo_record(_WARC, told))
+        self._warc.write(first.getvalue())
 
-        def lines(place: str) -> Iterator[bytes]:
-            found = waiting.execute("SELECT line FROM lines WHERE place = ? ORDER BY key, rowid", (place,))
-            return (f"{line}\n".encode() for (line,) in found)
+    def add(self, records: bytes, title: str, text: str | None) -> None:
+        """Add a page: its records (`agents.judge.warc`), title and text; None where that is not known."""
+        found = ArchiveIterator(BytesIO(records))
+        for record in found:
+            if record.rec_type == "response":
+                offset, header = self._warc.size + found.get_record_offset(), record.rec_headers.get_header
+                url, date, media = header("WARC-Target-URI"), header("WARC-Date"), record.http_headers
+                entry = {
+                    "url": url, "mime": (media.get_header("content-type") or "").partition(";")[0].strip(),
+                    "status": int(media.get_statuscode()), "digest": header("WARC-Payload-Digest"),
+                    "length": found.get_record_length(), "offset": offset, "filename": _WARC,
+                }  # fmt: skip
+                stamp = "".join(sign for sign in date[:19] if sign.isdigit())
+                line = f"{sort_key(url)} {stamp} {json.dumps(entry)}"
+                self._later(_INDEX, line, line)
+                page = {"id": identifier(url).hex(), "url": url, "ts": f"{date[:19]}Z", "title": title}
+                self._later(_PAGES, json.dumps(page if text is None else page | {"text": text}), "")
+        self._warc.write(records)
 
-        later(_PAGES, json.dumps(_HEAD), "")
-        records = _archived(information(WARC, software), kept(data, wanted), show, later)
-        resources = [
-            _entry(file, _ARCHIVE, records, ZIP_STORED),
-            _entry(file, _INDEX, lines(_INDEX)),
-            _entry(file, _PAGES, lines(_PAGES)),
-        ]
+    def close(self) -> None:
+        """Write the rest."""
+        resources = [self._warc.close(), *(self._file(name, self._lines(name)) for name in (_INDEX, _PAGES))]
+        self._waiting.close()
         package = {
-            "profile": "data-package", "wacz_version": VERSION, "software": software,
+            "profile": "data-package", "wacz_version": "1.1.1", "software": self._software,
             "created": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "resources": resources,
         }  # fmt: skip
-        told = _entry(file, "datapackage.json", [json.dumps(package, indent=2).encode()])
+        told = self._file("datapackage.json", [json.dumps(package, indent=2).encode()])
         digest = {"path": told["path"], "hash": told["hash"]}
-        _entry(file, "datapackage-digest.json", [json.dumps(digest).encode()])
-        ((pages,),) = waiting.execute("SELECT count(*) - 1 FROM lines WHERE place = ?", (_PAGES,))
-    return int(pages)
+        self._file("datapackage-digest.json", [json.dumps(digest).encode()])
+        self._zip.close()
 
+    def _later(self, *line: str) -> None:
+        """Keep a line of a file, given with its place and the key by which the file is sorted."""
+        self._waiting.execute("INSERT INTO lines VALUES (?, ?, ?)", line)
 
-def _archived(first: bytes, records: Iterable[Kept], show: Shown, later: Later) -> Iterator[bytes]:
-    """Yield the members of the WARC; lines of the index and of the pages are for ``later``."""
-    yield first
-    offset = len(first)
-    for kind, url, date, digest, member in records:
-        if kind == "response":
-            _, answer = read(Path(WARC), BytesIO(member), 0)
-            media = dict(answer.headers).get("content-type")
-            stamp = "".join(sign for sign in date[:19] if sign.isdigit())
-            entry = {
-                "url": url, "mime": (media or "").partition(";")[0].strip(), "status": answer.status,
-                "digest": digest, "length": len(member), "offset": offset, "filename": WARC,
-            }  # fmt: skip
-            line = f"{sort_key(url)} {stamp} {json.dumps(entry)}"
-            later(_INDEX, line, line)
-            seen = show(Show(url, answer.body, media))
-            told = {} if seen is None else {"title": seen.title, "text": seen.text}
-            page = {"id": identifier(url).hex(), "url": url, "ts": f"{date[:19]}Z", **told}
-            later(_PAGES, json.dumps(page), "")
-        yield member
-        offset += len(member)
+    def _lines(self, place: str) -> Iterator[bytes]:
+        asked = "SELECT line FROM lines WHERE place = ? ORDER BY key, rowid"
+        return (f"{line}\n".encode() for (line,) in self._waiting.execute(asked, (place,)))
 
-
-def _entry(file: ZipFile, path: str, content: Iterable[bytes], how: int = ZIP_DEFLATED) -> dict[str, Any]:
-    """Write a file into the ZIP; return what the package says of it."""
-    told = ZipInfo(path)
-    told.compress_type = how
-    # The time (APPNOTE, extended timestamp). Beside it, readers that know a file's place from the directory
-    # alone, ReplayWeb.page's among them, look at the file's own head, which has the field of large files too.
-    told.extra = pack("<HHBl", 0x5455, 5, 1, int(time()))
-    digest, size = sha256(), 0
-    with file.open(told, "w", force_zip64=True) as entry:
+    def _file(self, path: str, content: Iterable[bytes]) -> dict[str, Any]:
+        entry = _Entry(self._zip, path, ZIP_DEFLATED)
         for block in content:
-            digest.update(block)
-            size += entry.write(block)
-    return {
-        "name": path.rpartition("/")[2],
-        "path": path,
-        "hash": f"sha256:{digest.hexdigest()}",
-        "bytes": size,
-    }
+            entry.write(block)
+        return entry.close()
+
+
+class _Entry:
+    """A file in the ZIP, one at a time, and what the package says of it."""
+
+    def __init__(self, file: ZipFile, path: str, how: int) -> None:
+        told = ZipInfo(path)
+        told.compress_type = how
+        # The time (APPNOTE, extended timestamp). Without any field in the directory, ReplayWeb.page takes the
+        # file's own head to have none either; but that has the one of large files.
+        told.extra = pack("<HHBl", 0x5455, 5, 1, int(time()))
+        self._path, self._digest, self.size = path, sha256(), 0
+        self._entry = file.open(told, "w", force_zip64=True)
+
+    def write(self, data: bytes) -> None:
+        self._digest.update(data)
+        self.size += self._entry.write(data)
+
+    def close(self) -> dict[str, Any]:
+        self._entry.close()
+        name, digest = self._path.rpartition("/")[2], f"sha256:{self._digest.hexdigest()}"
+        return {"name": name, "path": self._path, "hash": digest, "bytes": self.size}
 
 
 def sort_key(url: str) -> str:
