@@ -50,6 +50,14 @@ class Offering(FaustConsumer):
         """End an `_idle`."""
         raise NotImplementedError
 
+    def _new_offset(self, tp: TP) -> int | None:
+        """Return up to where all is acknowledged: Faust passes a single message there that is not."""
+        acked = self._acked[tp]
+        if acked and min(acked) > (self._committed_offset[tp] or 0):
+            return None
+        found: int | None = super()._new_offset(tp)
+        return found
+
     def on_buffer_drop(self, tp: TP) -> None:
         """An agent has room again: read its partition on at once."""
         super().on_buffer_drop(tp)
