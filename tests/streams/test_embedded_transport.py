@@ -120,14 +120,7 @@ async def collecting(
         yield app, seen
 
 
-@each_case(
-    "acknowledged, goes_on",
-    [
-        ("abe", "cdefg"),  # two in a row are left, then the next one alone, and the very first
-        ("abdef", "cdefg"),
-        ("bcdef", "abcdefg"),
-    ],
-)
+@each_case("acknowledged, goes_on", [("abe", "cdefg"), ("abdef", "cdefg"), ("bcdef", "abcdefg")])
 @awaited
 async def test_a_restart_goes_on_at_what_was_not_acknowledged(
     tmp_path: Path, acknowledged: str, goes_on: str
