@@ -53,7 +53,7 @@ class Offering(FaustConsumer):
     def _new_offset(self, tp: TP) -> int | None:
         """Return up to where all is acknowledged; Faust passes one message there that is not."""
         waits = self._acked[tp] and min(self._acked[tp]) > (self._committed_offset[tp] or 0)
-        return None if waits else super()._new_offset(tp)  # type: ignore[no-any-return]
+        return None if waits else super()._new_offset(tp)
 
     def on_buffer_drop(self, tp: TP) -> None:
         """An agent has room again: read its partition on at once."""
