@@ -212,7 +212,7 @@ class Rendering(msgspec.Struct, array_like=True, frozen=True):
     """What it brought to render a page."""
 
     seconds: Seconds
-    shell: bool  #: Whether the page needs scripts as it came.
+    needed: bool  #: Whether the page needs scripts as it came.
     brought: bool  #: Whether it has more text or links than as it came.
 
 

@@ -43,12 +43,16 @@ PROXY_LOG = Topic("proxy-log", "any", "one raw log line (bytes)", ("log shippers
 ACCESSES = Topic("accesses", "user", "Pack[Access]", ("observe", "feed", "crawl"), ("browse", "audit"))
 SIGHTINGS = Topic(
     facts.SIGHTINGS, "host of the URL", "Pack[Sighting]",
-    writers=("browse", "judge", "fetch", "door", "frontier", "crawl", "control"), readers=("frontier",),
+    writers=("browse", "judge", "fetch", "render", "door", "frontier", "crawl", "control"),
+    readers=("frontier",),
 )  # fmt: skip
 FETCHES = Topic(
     records.FETCHES, "host of the URL", "FetchOrder", ("frontier",), ("fetch", "door"), DAY, size=GIB
 )
-PAGES = Topic("pages", "host of the URL", "FetchedPage", ("fetch", "door"), ("judge",), DAY, size=16 * GIB)
+RENDERS = Topic(records.RENDERS, "host of the URL", "FetchOrder", ("frontier",), ("render",), DAY, size=GIB)
+PAGES = Topic(
+    "pages", "host of the URL", "FetchedPage", ("fetch", "render", "door"), ("judge",), DAY, size=16 * GIB
+)
 OUTCOMES = Topic(
     published.OUTCOMES, "URL", "Outcome (JSON)",
     writers=("judge", "frontier"), readers=("harvest", "matches", "audit", "people"),
@@ -88,7 +92,7 @@ DEAD_LETTERS = Topic(
 )  # fmt: skip
 
 TOPICS: tuple[Topic, ...] = (
-    PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
+    PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, RENDERS, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
     CONTROL, STANDING, DEAD_LETTERS,
 )  # fmt: skip
 
@@ -100,7 +104,7 @@ TABLES: dict[str, Topic] = {
 #: What the consumer group of each role reads.
 INBOXES: dict[str, Topic] = {
     "observe": PROXY_LOG, "browse": ACCESSES, "frontier": SIGHTINGS, "fetch": FETCHES, "judge": PAGES,
-    "learn": EVIDENCE, "harvest": OUTCOMES,
+    "learn": EVIDENCE, "harvest": OUTCOMES, "render": RENDERS,
 }  # fmt: skip
 
 

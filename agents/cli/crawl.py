@@ -132,7 +132,8 @@ def worker(
     roles: Annotated[
         list[str],
         typer.Argument(
-            metavar="ROLE...", help="observe, browse, fetch, judge, frontier, learn, harvest, or all."
+            metavar="ROLE...",
+            help="observe, browse, fetch, judge, frontier, learn, harvest, all, or render.",
         ),
     ],
 ) -> None:

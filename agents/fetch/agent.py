@@ -1,9 +1,9 @@
-"""The fetch agent: fetches the pages that the frontier orders.
+"""The fetch agent: fetches the pages that the frontier orders, or renders them.
 
-Reads `fetches`; keeps no state; writes pages to `pages`, and to `sightings` every other result, what sitemaps
-and feeds list, and robots.txt files. An order is acknowledged once its result is in the log. Those in flight
-when a worker died come again, each executed alone, since any may have killed it; and every host counts as just
-requested then.
+Reads `fetches`, or `renders` with a client that renders; keeps no state; writes pages to `pages`, and to
+`sightings` every other result, what sitemaps and feeds list, and robots.txt files. An order is acknowledged
+once its result is in the log. Those in flight when a worker died come again, each executed alone, since any may
+have killed it; and every host counts as just requested then.
 
 A robots.txt goes to `sightings` as soon as it is read: the frontier keeps it. If the frontier knows more of a
 site than this worker, as after a restart, its orders are put off until one brings the robots.txt.
@@ -25,7 +25,7 @@ from scentline.streams.attempts import Place
 from scentline.streams.inbox import Message
 from scentline.streams.metrics import Reading, catalogue
 from scentline.streams.runtime import Runtime
-from scentline.streams.topics import FETCHES
+from scentline.streams.topics import FETCHES, Topic
 
 SITEMAP_READERS = 4  #: Hosts whose sitemaps or feeds are read at the same time.
 #: Outcomes of fetches that no host answered.
@@ -36,20 +36,21 @@ log = EventLog("fetch")
 
 
 class FetchAgent:
-    """Fetches as many pages at once as there are connections."""
+    """Fetches a topic's pages, as many at once as its client has slots."""
 
-    def __init__(self, runtime: Runtime, client: Client) -> None:
+    def __init__(self, runtime: Runtime, client: Client, topic: Topic = FETCHES) -> None:
         self._runtime = runtime
         self._client = client
-        self._orders = Orders(runtime)
+        self._topic = topic
+        self._orders = Orders(runtime, topic)
         self._slots = asyncio.Semaphore(client.slots)
         self._in_flight = 0
         runtime.watch(self.measure)
-        runtime.watch_lag(FETCHES)
+        runtime.watch_lag(topic)
         self._silence = Silence()
         self._earlier: Mapping[int, int] = {}
         client.robots.publish = self._publish_robots
-        runtime.read(FETCHES, "fetch", self._run)
+        runtime.read(topic, "fetch" if topic is FETCHES else "render", self._run)
         runtime.app.on_rebalance_complete.connect(self._assigned)
 
     @property
@@ -66,13 +67,13 @@ class FetchAgent:
 
     async def _assigned(self, *_: Any, **__: Any) -> None:
         """Count every host as just requested, if there were orders before; Faust waits for this."""
-        self._earlier = await self._runtime.bus.ends(FETCHES.name)
+        self._earlier = await self._runtime.bus.ends(self._topic.name)
         if any(self._earlier.values()):
             self._client.servers.hold()
 
     async def _run(self, stream: Any) -> None:
         settings = self._runtime.settings
-        if settings.fetch.sitemaps or settings.frontier.revisit:
+        if self._topic is FETCHES and (settings.fetch.sitemaps or settings.frontier.revisit):
             for _ in range(SITEMAP_READERS):
                 self._runtime.spawn(self._client.sitemaps.work(self._publish_listed))
         async for event in stream.noack().events():

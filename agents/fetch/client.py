@@ -106,7 +106,9 @@ class Client:
         elapsed = 0.0 if held.asked is None else (held.answered or time.perf_counter()) - held.asked
         server = "" if self._pool.proxy(host(url)) else held.server
         crawl_delay = ended.host.crawl_delay if held.crawl_delay is None else held.crawl_delay
-        told = msgspec.structs.replace(ended.host, crawl_delay=crawl_delay, elapsed=elapsed, server=server)
+        told = msgspec.structs.replace(
+            ended.host, crawl_delay=crawl_delay, elapsed=elapsed, server=server, requests=held.requests
+        )
         return ended._replace(host=told)
 
     async def _fetch(self, url: str, known: Version | None, held: Held, robots: RobotsTxt | None) -> Result:

@@ -28,7 +28,7 @@ from scentline.streams.attempts import Place, bury, why
 from scentline.streams.inbox import Message, Outbox
 from scentline.streams.metrics import Outcomes, catalogue
 from scentline.streams.runtime import Runtime
-from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
+from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS, Topic
 
 EXPIRED = "expired"  #: The outcome of an order whose lease had run out.
 QUARANTINED = "quarantined: its fetch failed here"  #: Why an order that could not be carried out has no page.
@@ -37,13 +37,13 @@ Fact = Fetched | Found | Signal | RobotsTxt
 _compress = zstandard.ZstdCompressor(level=1).compress
 
 
-def noted(url: str, partition: int) -> Place:
+def noted(url: str, partition: int, topic: Topic = FETCHES) -> Place:
     """Return the place that stands for a URL's orders: one that is put off comes again at another offset."""
-    return Place(FETCHES.name, partition, int.from_bytes(identifier(url)[:8]))
+    return Place(topic.name, partition, int.from_bytes(identifier(url)[:8]))
 
 
 class Given(NamedTuple):
-    """A message of `fetches`: its place, its order or the error, and the place of its attempts."""
+    """A message of `fetches` or `renders`: its place, its order or the error, and the place of its attempts."""
 
     place: Place
     value: bytes
@@ -62,26 +62,27 @@ NOTHING = Told()
 
 
 class Orders:
-    """Reads orders, and reports a page to the judge, any other result to the frontier."""
+    """Reads a topic's orders, and reports a page to the judge, any other result to the frontier."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, topic: Topic = FETCHES) -> None:
         self.runtime = runtime
+        self._topic = topic
         self._decode = Decoder[FetchOrder](FetchOrder)
         metrics = runtime.metrics
         self._outcomes = Outcomes(metrics, catalogue.FETCHED, (*OUTCOMES, EXPIRED))
         self._bytes = metrics.counter(catalogue.FETCHED_BYTES)
         self._seconds = metrics.histogram(catalogue.FETCH_SECONDS)
-        self.taken = metrics.counter(catalogue.TAKEN).labels(FETCHES.name)
+        self.taken = metrics.counter(catalogue.TAKEN).labels(topic.name)
 
     def given(self, event: Any) -> Given:
         """Return the order of a message, or why it can't be read."""
         value = event.value or b""
-        place = Place(FETCHES.name, event.message.partition, event.message.offset)
+        place = Place(self._topic.name, event.message.partition, event.message.offset)
         try:
             order = self._decode(value)
         except RecordError as error:
             return Given(place, value, error, place)
-        return Given(place, value, order, noted(order.url, place.partition))
+        return Given(place, value, order, noted(order.url, place.partition, self._topic))
 
     def unreadable(self, given: Given, error: RecordError) -> list[Message]:
         """Return the dead letter of a message that is no order."""

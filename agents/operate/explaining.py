@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from scentline.models.records import Decoder, FetchOrder, partition_of
 from scentline.models.url import host, owner
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CONTROL, FETCHES, STANDING
+from scentline.streams.topics import CONTROL, FETCHES, RENDERS, STANDING
 from scentline.streams.transport.journal import Journal
 
 #: Bytes of decoded rows cached per partition of the frontier's table.
@@ -142,9 +142,9 @@ def _learn(learned: Scorer, journal: Journal) -> None:
 def _shares(journal: Journal, share: float) -> Shares:
     """Return the shares of hosts' owners in the latest fetches, from the orders."""
     decode, found = Decoder[FetchOrder](FetchOrder), list[FetchOrder]()
-    for partition in range(journal.partitions(FETCHES.name)):
-        start = max(journal.start(FETCHES.name, partition), journal.end(FETCHES.name, partition) - WINDOW)
-        found += records(entries(journal, FETCHES.name, partition, start), decode)
+    for topic, partition in product((FETCHES.name, RENDERS.name), range(journal.partitions(FETCHES.name))):
+        start = max(journal.start(topic, partition), journal.end(topic, partition) - WINDOW)
+        found += records(entries(journal, topic, partition, start), decode)
     shares = Shares(share, WINDOW)
     for order in sorted(found, key=lambda order: order.lease)[-WINDOW:]:
         shares.fetched(host(order.url), order.lease)

@@ -25,6 +25,7 @@ from scentline.streams.topics import (
     OUTCOMES,
     PAGES,
     PROXY_LOG,
+    RENDERS,
     TABLES,
     TOPICS,
     Declared,
@@ -174,8 +175,8 @@ def _lag(group: str, place: tuple[str, int], start: int, end: int, committed: in
     return Lag(group, *place, end, committed, lag, dropped)
 
 
-#: Topics that are not copied, only their ends: pages, fetches, and lines that name users.
-LEFT_OUT = frozenset({PAGES.name, FETCHES.name, PROXY_LOG.name})
+#: Topics that are not copied, only their ends: pages, orders, and lines that name users.
+LEFT_OUT = frozenset({PAGES.name, FETCHES.name, RENDERS.name, PROXY_LOG.name})
 #: Newest outcomes of a partition in which the crawl's policy is looked up.
 NEWEST = 1_000
 #: Seconds between two progress reports of a copy.

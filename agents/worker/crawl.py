@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +26,11 @@ from scentline.agents.signals import told_to_end
 from scentline.agents.worker.connect import WAIT_SECONDS, room_for
 from scentline.agents.worker.directory import keep_settings, make_directory
 from scentline.agents.worker.status import Meter, Report, Status
-from scentline.agents.worker.worker import DOOR, ROLES, Worker
+from scentline.agents.worker.worker import DOOR, RENDER, ROLES, Worker
 from scentline.models.records import Decoder, FetchOrder
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
+from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, RENDERS, SIGHTINGS
 from scentline.streams.transport.embedded import JournalBus
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Engine(Worker):
 
     def __init__(self, settings: Settings, observer: Observer, examiner: ExaminerProcess | None = None) -> None:
         roles = (*(role for role in ROLES if role != "fetch"), DOOR) if settings.door.address else ROLES
+        if settings.render.pages != "never":
+            roles = (*roles, RENDER)
         super().__init__(settings, roles, observer, examiner=examiner)
         #: How the crawl stands, as clients of its door hear it: "starting", "running", or how it ended.
         self.stands = "starting"
@@ -217,9 +220,9 @@ class Engine(Worker):
 
 def _unanswered_orders(bus: JournalBus) -> Iterator[FetchOrder]:
     journal, decode = bus.journal, Decoder[FetchOrder](FetchOrder)
-    for partition in range(journal.partitions(FETCHES.name)):
-        done = journal.committed(APP_ID, FETCHES.name, partition)
-        yield from records(entries(journal, FETCHES.name, partition, done), decode)
+    for topic, partition in product((FETCHES.name, RENDERS.name), range(journal.partitions(FETCHES.name))):
+        done = journal.committed(APP_ID, topic, partition)
+        yield from records(entries(journal, topic, partition, done), decode)
 
 
 #: Seconds between two reports of the status.

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 #: The roles, in the order in which messages flow, and those with an inbox and a table.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
 DOOR = "door"  #: A role in place of "fetch", never among all.
+RENDER = "render"  #: A role beside it, where pages are rendered.
 STATEFUL = ("browse", "judge", "frontier", "learn", "harvest")
 #: Seconds between two checks that a definition was read back.
 HEARD_SECONDS = 0.005
@@ -77,6 +78,7 @@ class Worker:
     observe: ObserveAgent
     browse: BrowseAgent
     fetch: "FetchAgent | DoorAgent"
+    render: FetchAgent
     judge: JudgeAgent
     frontier: FrontierAgent
     learn: LearnAgent
@@ -339,12 +341,14 @@ def played(names: Iterable[str]) -> tuple[str, ...]:
     ('fetch', 'judge')
     """
     given = set(names)
-    unknown = sorted(given - {*ROLES, DOOR, "all"})
+    more = RENDER, DOOR
+    unknown = sorted(given - {*ROLES, *more, "all"})
     if unknown:
-        raise ConfigurationError(f"no role {unknown[0]!r}; expected some of {', '.join(ROLES)}, {DOOR}, or all")
+        known = ", ".join((*ROLES, *more))
+        raise ConfigurationError(f"no role {unknown[0]!r}; expected some of {known}, or all")
     if DOOR in given and not given.isdisjoint(("fetch", "all")):
         raise ConfigurationError(f"the roles {DOOR} and fetch: both carry out orders; expected one of them")
-    return ROLES if "all" in given else tuple(role for role in (*ROLES, DOOR) if role in given)
+    return tuple(role for role in (*ROLES, *more) if role in given or ("all" in given and role in ROLES))
 
 
 def run(settings: Settings, roles: tuple[str, ...]) -> None:
@@ -361,7 +365,7 @@ def _check(settings: Settings, roles: tuple[str, ...]) -> None:
     predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
     if "judge" in roles:
         check_judges(predicates, settings.judge)
-    if "fetch" in roles and stays_home(settings.fetch) and not settings.fetch.allow:
+    if not {"fetch", RENDER}.isdisjoint(roles) and stays_home(settings.fetch) and not settings.fetch.allow:
         raise ConfigurationError(
             f"fetch.user_agent: {settings.fetch.user_agent!r} names no contact, so nothing may be "
             "fetched; expected your URL or e-mail address, or hosts in fetch.allow"

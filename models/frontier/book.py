@@ -29,7 +29,7 @@ from scentline.models.frontier.keys import Rows, memo_key, memo_of, page_key
 from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.links import Links
 from scentline.models.frontier.news import Hubs, Prefixes, clicked
-from scentline.models.frontier.pages import Pages, Spaces, note_end, note_robots
+from scentline.models.frontier.pages import Pages, Spaces, note_end, note_need, note_robots
 from scentline.models.frontier.rows import MemoRow, PageRow, State
 from scentline.models.frontier.teaching import Crowd, Said, Teaching
 from scentline.models.frontier.visits import Changes, Visits
@@ -158,6 +158,9 @@ class Book:
         row.inputs = {}
         row.verdict = page.verdict
         row.judged_at = end.time
+        self._see(shard, row, end)
+        if end.rendering is not None:
+            row.render = end.rendering.needed or end.rendering.brought
         self.promises.judged(shard, row)
         self._pages.close(shard, key, row, "judged")
         if self._instant:
@@ -188,6 +191,7 @@ class Book:
     def _empty(self, shard: Rows, key: bytes, row: PageRow, end: Fetched) -> None:
         """Absorb a page that needs scripts: it teaches nothing, and is rendered in its turn if pages are."""
         self._pages.count_request(shard, row)
+        self._see(shard, row, end, needed=True)
         row.shells += 1
         row.reason = NEEDS_SCRIPTS
         if self._renders and not row.render:
@@ -197,12 +201,18 @@ class Book:
         row.inputs = {}
         self._pages.close(shard, key, row, "refused")
 
+    def _see(self, shard: Rows, row: PageRow, end: Fetched, *, needed: bool = False) -> None:
+        if self._renders:
+            note_need(shard, end, needed=needed, seen=row.shells > 0)
+
     def _wait(self, shard: Rows, key: bytes, row: PageRow, until: float) -> None:
         row.not_before, row.state = until, "candidate"
         self._pages.keep(shard, {key: row})
 
     def _missing(self, shard: Rows, key: bytes, row: PageRow, end: Fetched, missing: Missing) -> None:
         row.reason = missing.reason
+        if end.rendering is not None:
+            self._see(shard, row, end)
         if missing.barren:
             self.spaces.barren(shard, row.url)
         attempts, again = row.attempts - row.postponed, missing.kind == "retry"

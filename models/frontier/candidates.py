@@ -15,6 +15,7 @@ from scentline.models.frontier.news import Fresh
 from scentline.models.frontier.pages import KnownRobots
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import FEW, CandidateQueue, priorities
+from scentline.models.frontier.rendering import Renders
 from scentline.models.frontier.rows import Choice, PageRow, TotalsRow
 from scentline.models.frontier.steered import Scope
 from scentline.models.frontier.sweep import Opening, Shards, Sweep
@@ -42,7 +43,6 @@ class Candidates:
 
     def __init__(self, whole: CrawlSettings, scorer: Scorer, random: Random) -> None:
         self.settings = settings = whole.frontier
-        self._rule = settings.rule
         self.scorer = scorer
         self.shards = Shards()
         fetch, states = whole.fetch, self.shards.host_state
@@ -61,6 +61,7 @@ class Candidates:
         #: New links to news, in the mode "instant" (`models.frontier.instant`).
         self.fresh: Fresh | None = None
         self.priorities = Priorities(settings, scorer)
+        self.renders = Renders(whole, self.priorities, self.flights, clocks, random)
         self.fairness = Fairness(settings.domain_share, clocks, self.priorities.worth)
         #: The least priority of a page to fetch, by predicate; without one, any will do.
         self.prices: dict[str, float] = {}
@@ -75,7 +76,7 @@ class Candidates:
     def queued(self) -> bool:
         """Whether there is a candidate in the queue of a predicate that has turns, or of any if none has."""
         turns = self.queues.keys() - self.paused or self.queues.keys()
-        return any(len(self.queues[name]) for name in turns)
+        return any(len(self.queues[name]) for name in turns) or self.renders.waiting
 
     @property
     def judged(self) -> int:
@@ -93,6 +94,7 @@ class Candidates:
         """Add a queue for a predicate, which sweeps fill; for the rest see `Scorer.add_predicate`."""
         self.scorer.add_predicate(name, sought)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
+        self.renders.add(name, self.settings.queue)
         self._fresh.clear()
         self.sweep.begin()
 
@@ -100,6 +102,7 @@ class Candidates:
         """Remove a predicate and its queue; its fetches in flight land like any other."""
         self.scorer.remove_predicate(name)
         self.queues.pop(name, None)
+        self.renders.queues.pop(name, None)
         self.paused.discard(name)
 
     # steering
@@ -147,7 +150,7 @@ class Candidates:
     def _wait_for(self, row: PageRow, now: float) -> None:
         if row.url in self.flights or row.choice is None:
             return
-        flight = Flight.of(row.choice, row.lease, now)
+        flight = Flight.of(row.choice, row, now)
         if row.state == "leased":
             self.flights.fly(row.url, flight)
         elif row.state == "candidate" and row.postponed and row.lease > now:
@@ -156,7 +159,7 @@ class Candidates:
     @property
     def unknown(self) -> bool:
         """Whether the next choice has to wait for candidates that are not loaded yet."""
-        return bool(self.opening.unknown or (self.opening and self._rule == "random"))
+        return bool(self.opening.unknown or (self.opening and self.settings.rule == "random"))
 
     def note_start(self, *, whole: bool = False) -> list[Rows]:
         """Store in the shards held what to start them with; return the shards where it changed.
@@ -233,8 +236,9 @@ class Candidates:
         scored = zip(found, self.priorities.of(shard, found, self.queues), strict=True)
         kept = [(row, each if self._keeps(row, each.values()) else None) for row, each in scored]
         self._fresh.update(row.url for row, each in kept if each is not None)
+        left = self.renders.take(shard, kept)
         for name, queue in self.queues.items():
-            queue.change([(row.url, each[name] if each else None, row.discovered) for row, each in kept])
+            queue.change([(row.url, each[name] if each else None, row.discovered) for row, each in left])
         if self.fresh is not None:
             for row, each in kept:
                 self.fresh.take(row, kept=each is not None)
@@ -261,7 +265,7 @@ class Candidates:
 
     def priorities_of(self, url: str) -> dict[str, float]:
         """Return a candidate's last priority for each predicate that has it in its queue."""
-        return priorities(self.queues, url)
+        return priorities(self.queues, url) | priorities(self.renders.queues, url)
 
     def withdraw(self, url: str) -> None:
         """Remove a URL from the queues."""
@@ -269,7 +273,8 @@ class Candidates:
             queue.discard(url)
 
     def _queues(self) -> list[CandidateQueue | Fresh]:
-        return [*self.queues.values()] if self.fresh is None else [*self.queues.values(), self.fresh]
+        fresh = () if self.fresh is None else (self.fresh,)
+        return [*self.queues.values(), *self.renders.queues.values(), *fresh]
 
     def wake(self, now: float) -> None:
         """Offer the URLs whose retry is due; where some are known from their rows alone, sweep all rows."""
@@ -283,7 +288,7 @@ class Candidates:
 
     def next_ready(self, now: float) -> float:
         """Return when a host with candidates is ready or a retry is due; infinity for never."""
-        hosts = set[str]().union(*(queue.hosts() for queue in self.queues.values()))
+        hosts = self.renders.hosts().union(*(queue.hosts() for queue in self.queues.values()))
         times = (self.retries.next, self.clocks.next_ready(hosts, now))
         return min((when for when in times if when is not None), default=math.inf)
 
@@ -298,7 +303,6 @@ class Candidates:
         queue = self.queues[predicate]
         explore = self._explore()
         explored = self._random.random() < explore
-
         ready = partial(self.clocks.ready, now=now)
         while True:
             drawn_from = queue.count(ready) if explored else 1
@@ -306,14 +310,17 @@ class Candidates:
             if url is None:
                 return None
             found = self.choosable(url)
-            if found is not None:
+            if found is None:
+                self.withdraw(url)  # its host's budget, or its space, was spent since it was queued
+            elif self.renders.changes_place(*found):
+                self.offer(found[0], [found[1]], now)
+            else:
                 probability = explore / drawn_from if explored else 1.0 - explore
                 return (*found, explored, probability)
-            self.withdraw(url)  # its host's budget, or its space, was spent since it was queued
 
     def _explore(self) -> float:
         """Return the share of choices left to chance: all if "random", else none until all rows are loaded."""
-        if self._rule == "random":
+        if self.settings.rule == "random":
             return 1.0
         return 0.0 if self.opening else self.settings.explore
 
@@ -328,10 +335,15 @@ class Candidates:
 
     def glance(self, predicate: str, now: float) -> str | None:
         """Return a predicate's best candidate of a ready host, by the last scores."""
-        return next(iter(self.queues[predicate].best(1, partial(self.clocks.ready, now=now))), None)
+        best = next(iter(self.queues[predicate].best(1, partial(self.clocks.ready, now=now))), None)
+        return self.renders.better(predicate, self.queues[predicate], best, now)
 
     def best(self, predicate: str, now: float) -> str | None:
-        """Return the best candidate that is fair and worth its price, by fresh scores.
+        """Return the best candidate that is fair and worth its price, or that a browser has a slot for."""
+        return self.renders.better(predicate, self.queues[predicate], self._best(predicate, now), now)
+
+    def _best(self, predicate: str, now: float) -> str | None:
+        """Return the best candidate for a plain request that is fair and worth its price, by fresh scores.
 
         The best few are scored again until a fresh one is the best, or `frontier.rescored` were. Those that
         scoring sets aside do not count: worse ones wait behind them.
@@ -380,7 +392,7 @@ class Candidates:
         row.priorities = self.priorities_of(row.url) | {choice.predicate: choice.priority}
         shard.put(keys.page_key(row.url), row)
         self.withdraw(row.url)
-        self.flights.fly(row.url, Flight.of(choice, row.lease, now))
+        self.flights.fly(row.url, Flight.of(choice, row, now))
         kept = self._of(shard, [*self.flights, *self.flights.put_off])
         totals = keys.totals_of(shard)
         totals.leased = [identifier(url) for url in kept]

@@ -9,7 +9,7 @@ from typing import Final
 
 from scentline.models.facts import Early, Missing, Moved, Page, Same
 from scentline.models.frontier.politeness import HostClocks
-from scentline.models.frontier.rows import INSTANT, Choice
+from scentline.models.frontier.rows import INSTANT, Choice, PageRow
 from scentline.models.records import Visit
 from scentline.models.url import host
 
@@ -32,11 +32,13 @@ class Flight:
     since: float
     instant: bool = False
     visit: Visit = "first"
+    render: bool = False
 
     @classmethod
-    def of(cls, choice: Choice, lease: float, since: float) -> "Flight":
+    def of(cls, choice: Choice, row: PageRow, since: float) -> "Flight":
         """Return the flight of a chosen page."""
-        return cls(choice.predicate, lease, choice.explored, since, instant=choice.policy == INSTANT)
+        instant = choice.policy == INSTANT
+        return cls(choice.predicate, row.lease, choice.explored, since, instant=instant, render=row.render)
 
 
 class Flights(Mapping[str, Flight]):
@@ -51,6 +53,7 @@ class Flights(Mapping[str, Flight]):
         #: Oldest order first.
         self._flights: dict[str, Flight] = {}
         self._firsts = 0
+        self.rendering = 0  #: How many a browser renders.
         #: No lease ends before this time.
         self._lease = math.inf
         self.put_off: dict[str, Flight] = {}
@@ -71,6 +74,7 @@ class Flights(Mapping[str, Flight]):
             self._clocks.started(host(url), flight.since)
         self._flights[url] = flight
         self._firsts += (flight.visit == "first") - (before is not None and before.visit == "first")
+        self.rendering += flight.render - (before is not None and before.render)
         self._lease = min(self._lease, flight.lease)
         self.put_off.pop(url, None)
 
@@ -81,6 +85,7 @@ class Flights(Mapping[str, Flight]):
         if flight is not None:
             self._clocks.finished(host(url), now)
             self._firsts -= flight.visit == "first"
+            self.rendering -= flight.render
             if put_off:
                 self.put_off[url] = flight
         return flight

@@ -56,7 +56,7 @@ class Groups:
         """Absorb a visit to a page; its row has the signs since the visit before."""
         interval = time - visit.visited
         signs = sum(visit.signs.values())
-        for key, row in _groups(shard, visit.url):
+        for key, row in groups_of(shard, visit.url):
             row.visits = row.visits or Group()
             row.visits.seen(interval, changed, signs)
             if not row.alike:
@@ -68,7 +68,7 @@ class Groups:
 
     def estimate(self, shard: Rows, visit: VisitRow) -> Estimate:
         """Return how often a page changes, and by how many seconds signs have aged it."""
-        groups = [row for _, row in _groups(shard, visit.url)]
+        groups = [row for _, row in groups_of(shard, visit.url)]
         signs = groups[0].signs
         # The kind with the highest recall stands for all: two signs often announce one change.
         recall, false = max(((trust.recall, trust.false) for trust in signs.values()), default=(0.0, 1.0))
@@ -95,7 +95,7 @@ class Groups:
         return visit.visited + max(shortest, min(longest, stale))
 
 
-def _groups(shard: Rows, url: str) -> Iterator[tuple[bytes, HostRow]]:
+def groups_of(shard: Rows, url: str) -> Iterator[tuple[bytes, HostRow]]:
     """Yield the groups of a page, the largest first: its host, its prefix, and its pattern, if it has one."""
     start = url.index("/", url.index("://") + 3)
     end = url.find("/", start + 1)

@@ -12,7 +12,7 @@ from scentline.models.frontier.keys import TOTALS_KEY, Rows, memo_of, page_key, 
 from scentline.models.frontier.pages import note_lost, tell_clocks
 from scentline.models.frontier.rows import INSTANT, OPEN, Choice, HubRow, PageRow, VisitRow, failed
 from scentline.models.frontier.turns import Pace, ProportionalTurns
-from scentline.models.records import FETCHES, FetchOrder, Revisit, Visit, encode, partition_of
+from scentline.models.records import FETCHES, RENDERS, FetchOrder, Revisit, Visit, encode, partition_of
 from scentline.models.url import host
 
 log = EventLog("frontier")
@@ -21,7 +21,7 @@ Row = TypeVar("Row", HubRow, VisitRow)
 
 
 class Orders:
-    """Sends orders with a shard's next commit; ``partitions`` are those of the topic `fetches`.
+    """Sends orders with a shard's next commit; ``partitions`` are those of the topics of orders.
 
     ``soon`` commits a shard whose rows changed without a message.
     """
@@ -41,7 +41,8 @@ class Orders:
             comes=choice.comes, delay=candidates.clocks.apart(name), robots=robots,
             memo=memo_of(shard, said["url"]), **said,
         )  # fmt: skip
-        shard.send(FETCHES, partition_of(name, self._partitions), None, encode(order))
+        topic = RENDERS if order.render else FETCHES
+        shard.send(topic, partition_of(name, self._partitions), None, encode(order))
 
 
 class Visiting(ABC, Generic[Row]):
@@ -80,6 +81,7 @@ class Visiting(ABC, Generic[Row]):
             shard, choice, choice.time,
             url=row.url, order=row.orders, lease=row.lease,
             depth=0 if page is None else page.depth, silent=page is not None and page.silent,
+            render=self._candidates.renders.always or (page is not None and page.render),
             requests=self._candidates.answered, revisit=revisit,
         )  # fmt: skip
 
@@ -129,7 +131,10 @@ class Leases:
 
     def order(self, shard: Rows, row: PageRow, choice: Choice, now: float) -> None:
         """Order the fetch of a page."""
+        renders = self._candidates.renders
+        row.render = row.render or renders.always
         row.attempts, row.lease = row.attempts + 1, now + self._settings.lease_seconds
+        row.lease += renders.seconds if row.render else 0.0
         self._candidates.lease(shard, row, choice, now)
         name = host(row.url)
         vouched = self._candidates.fairness.shares.vouched(name)
@@ -137,6 +142,7 @@ class Leases:
         self._orders.send(
             shard, choice, now,
             url=row.url, order=row.attempts, lease=row.lease, depth=row.depth, silent=silent, vouched=vouched,
+            render=row.render,
             requests=self._candidates.answered + self._candidates.flights.pages,
         )  # fmt: skip
         by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
@@ -154,7 +160,7 @@ class Leases:
         shard, row = found
         if row.attempts >= order.order:
             return  # it was put off since
-        row.attempts, row.lease = order.order, order.lease
+        row.attempts, row.lease, row.render = order.order, order.lease, order.render
         self._candidates.lease(
             shard,
             row,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from scentline.models.facts import Early, Fetched, Missing, Moved, Page
 from scentline.models.frontier.answers import cause_of, count_cause
+from scentline.models.frontier.freshness import groups_of
 from scentline.models.frontier.keys import (
     ALIKE_PREFIX,
     PAGE_PREFIX,
@@ -24,6 +25,7 @@ from scentline.models.frontier.keys import (
     robots_key,
     totals_of,
 )
+from scentline.models.frontier.needs import Needs
 from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.rows import OPEN, HostRow, PageRow, State, TotalsRow
 from scentline.models.page import Verdict
@@ -184,6 +186,21 @@ def note_end(shard: Rows, end: Fetched, *, judged: bool) -> None:
     if not end.host.unanswered:
         _take_end(row.state, end)
     shard.put(host_key(name), row)
+
+
+def note_need(shard: Rows, end: Fetched, *, needed: bool, seen: bool) -> None:
+    """Count in the rows of a page's groups how it came, and what it brought to render it.
+
+    ``needed`` says whether it needs scripts as it came; one that was ``seen`` before is counted once.
+    """
+    how = end.rendering
+    for key, row in groups_of(shard, end.url):
+        row.needs = row.needs or Needs()
+        if not seen:
+            row.needs.came(needed=needed if how is None else how.needed)
+        if how is not None:
+            row.needs.took(how.seconds, end.host.requests, needed=how.needed, brought=how.brought)
+        shard.put(key, row)
 
 
 def note_lost(shard: Rows, url: str, now: float) -> None:

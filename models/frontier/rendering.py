@@ -1,115 +1,131 @@
-"""Which pages need their scripts, and which of them to render first: what a browser's slot and a host's delay
-are worth.
+"""The candidates that a browser is to render: they wait for one of its slots, the most worth for it first.
 
-How many pages need scripts is counted for a host, a prefix and a pattern of its URLs
-(`models.frontier.freshness`), and what it brought to render them. The estimate of the smaller group is shrunk
-towards that of the larger.
+A page is rendered if it is known to need its scripts, or if pages like it do so often enough that this saves
+more requests than it wastes; of the others a few are, by chance, to see what rendering brings.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from random import Random
+from typing import TypeAlias
 
-import msgspec
+from scentline.models.frontier.flights import Flights
+from scentline.models.frontier.freshness import groups_of
+from scentline.models.frontier.keys import Rows
+from scentline.models.frontier.needs import Needs, Outlook, outlook
+from scentline.models.frontier.politeness import HostClocks
+from scentline.models.frontier.queue import CandidateQueue
+from scentline.models.frontier.rows import PageRow
+from scentline.models.policy.priorities import Priorities
+from scentline.models.settings import CrawlSettings
+from scentline.models.url import host
 
-#: Seconds that a plain request takes, beside its host's delay.
-PLAIN_SECONDS = 0.1
-#: What is expected of a rendering before there was any: its seconds and its requests.
-SECONDS, REQUESTS = 1.0, 3.0
-#: Pages that what is expected of a group counts for.
-_PRIOR = 1.0
-# What is expected of a host: that pages need scripts, that others bring more if they are rendered, and that
-# those which need it do.
-_NEED, _HIDDEN, _BRINGS = 0.1, 0.02, 0.9
+#: Pages ordered for each slot: the next one is there when it is free.
+AHEAD = 2
+#: Most URLs chosen to be rendered before they are seen; others are decided anew.
+_MOST = 100_000
+
+#: Rows with their priorities, None for one that is set aside.
+_Scored: TypeAlias = Sequence[tuple[PageRow, dict[str, float] | None]]
 
 
-class Needs(msgspec.Struct, array_like=True):
-    """How many pages of a group need scripts, and what it brought to render some of them.
+class Renders:
+    """Decides which candidates to render; ``queues`` has them for each predicate, if pages are rendered as needed.
 
-    ``seen`` pages came, ``shells`` of these need scripts. Of ``rendered`` shells, ``filled`` got text or links;
-    of ``tried`` other pages, ``gained`` got more. These took ``seconds`` and ``requests``.
+    Their priorities are those of a plain request worth as much for its time.
     """
 
-    seen: int = 0
-    shells: int = 0
-    rendered: int = 0
-    filled: int = 0
-    tried: int = 0
-    gained: int = 0
-    seconds: float = 0.0
-    requests: int = 0
+    def __init__(
+        self,
+        settings: CrawlSettings,
+        priorities: Priorities,
+        flights: Flights,
+        clocks: HostClocks,
+        random: Random,
+    ) -> None:
+        self._settings = settings.render
+        self._priorities, self._flights, self._clocks = priorities, flights, clocks
+        self._random = random
+        self.queues: dict[str, CandidateQueue] = {}
+        self.always = self._settings.pages == "always"
+        #: Seconds that a lease lasts longer.
+        self.seconds = AHEAD * self._settings.seconds
+        self._early: set[str] = set()
 
-    def came(self, *, shell: bool) -> None:
-        """Count a page as it came without scripts."""
-        self.seen += 1
-        self.shells += shell
+    @property
+    def free(self) -> bool:
+        """Whether another page may be ordered for a slot."""
+        return self._flights.rendering < AHEAD * self._settings.slots
 
-    def took(self, seconds: float, requests: int, *, shell: bool, brought: bool) -> None:
-        """Count a rendering: of a ``shell`` or of another page, and whether it ``brought`` anything."""
-        self.seconds += seconds
-        self.requests += requests
-        if shell:
-            self.rendered += 1
-            self.filled += brought
-        else:
-            self.tried += 1
-            self.gained += brought
+    @property
+    def full(self) -> bool:
+        """Whether no page at all may be ordered: all are rendered, and all slots are taken."""
+        return self.always and not self.free
 
+    @property
+    def waiting(self) -> bool:
+        """Whether any candidate waits here."""
+        return any(map(len, self.queues.values()))
 
-class Outlook(NamedTuple):
-    """What is expected of a page: the probabilities that it needs scripts and that rendering it brings them.
+    def hosts(self) -> set[str]:
+        """Return the hosts of candidates that wait only for them."""
+        return set[str]().union(*(queue.hosts() for queue in self.queues.values())) if self.free else set()
 
-    A rendering takes ``seconds`` and ``requests`` to the page's host; ``tried`` pages like it were rendered
-    without need.
-    """
+    def add(self, predicate: str, limit: int) -> None:
+        """Add a queue for a predicate, where pages are rendered as needed."""
+        if self._settings.pages == "where-needed":
+            self.queues.setdefault(predicate, CandidateQueue(limit))
 
-    need: float
-    brings: float
-    seconds: float
-    requests: float
-    tried: int
+    def take(self, shard: Rows, scored: _Scored) -> _Scored:
+        """Queue those of scored candidates that are to be rendered; return all, these as set aside."""
+        if not self.queues:
+            return scored
+        left: list[tuple[PageRow, dict[str, float] | None]] = []
+        for row, each in scored:
+            here = row.render or row.url in self._early
+            part = outlook_of(shard, row.url).part(self._apart(row.url)) if here and each else 0.0
+            for name, queue in self.queues.items():
+                priority = self._priorities.of_part(each[name], part) if here and each else None
+                queue.change([(row.url, priority, row.discovered)])
+            left.append((row, None if here else each))
+        return left
 
-    def pays(self, delay: float, waiting: float) -> bool:
-        """Return whether to render a page before it was seen.
+    def better(self, predicate: str, plain: CandidateQueue, best: str | None, now: float) -> str | None:
+        """Return the ``best`` of the ``plain`` candidates, or a better one to render if a slot is free."""
+        queue = self.queues.get(predicate)
+        if not queue or not self.free:
+            return best
+        first = next(iter(queue.best(1, partial(self._clocks.ready, now=now))), None)
+        if first is None:
+            return best
+        return best if best is not None and plain.priority(best) >= queue.priority(first) else first
 
-        That saves a request if the page needs scripts, else it wastes a slot's seconds and further requests.
-        Hosts have ``delay`` seconds between two requests, and ``waiting`` of them wait for each slot.
+    def changes_place(self, shard: Rows, row: PageRow) -> bool:
+        """Return whether a chosen candidate is to be offered again, for by now it belongs to other queues.
+
+        Else it is decided, and noted in its row, whether it is rendered.
         """
-        wasted = (self.requests - 1) * delay + self.seconds * max(1.0, waiting)
-        return self.need * delay > (1 - self.need) * wasted
+        if not self.queues or row.render:
+            return False
+        found, early = outlook_of(shard, row.url), row.url in self._early
+        if self._pays(found, row.url) != early:
+            if len(self._early) >= _MOST:
+                self._early.clear()
+            (self._early.discard if early else self._early.add)(row.url)
+            return True
+        self._early.discard(row.url)
+        tried = self.free and self._random.random() < self._settings.chance / (1 + found.tried)
+        row.render = early or tried
+        return False
 
-    def part(self, delay: float) -> float:
-        """Return what rendering a page is worth beside a plain request for one that is as likely a hit.
+    def _pays(self, found: Outlook, url: str) -> bool:
+        crowd = max((len(queue.hosts()) for queue in self.queues.values()), default=0)
+        return found.pays(self._apart(url), crowd / self._settings.slots)
 
-        That is its probability to bring something for the time of host and slot, beside that of the request.
-        """
-        plain = delay + PLAIN_SECONDS
-        return min(1.0, self.brings * plain / (self.requests * delay + self.seconds))
-
-
-def outlook(groups: Iterable[Needs]) -> Outlook:
-    """Return what is expected of a page by its groups, the largest first.
-
-    >>> host = Needs()
-    >>> round(outlook([host]).need, 2)
-    0.12
-    >>> for _ in range(9):
-    ...     host.came(shell=True)
-    >>> round(outlook([host]).need, 2)
-    0.91
-    """
-    need, hidden, brings, seconds, requests, tried = _NEED, _HIDDEN, _BRINGS, SECONDS, REQUESTS, 0
-    for group in groups:
-        need = _towards(need, group.shells, group.seen)
-        hidden = _towards(hidden, group.gained, group.tried)
-        brings = _towards(brings, group.filled, group.rendered)
-        rendered, tried = group.rendered + group.tried, group.tried
-        seconds, requests = (
-            _towards(usual, taken, rendered)
-            for usual, taken in ((seconds, group.seconds), (requests, group.requests))
-        )
-    return Outlook(need + (1 - need) * hidden, brings, seconds, max(1.0, requests), tried)
+    def _apart(self, url: str) -> float:
+        return self._clocks.apart(host(url))
 
 
-def _towards(usual: float, found: float, of: int) -> float:
-    """Return the mean of ``of`` numbers that sum up to ``found``, shrunk towards the ``usual`` one."""
-    return (found + _PRIOR * usual) / (of + _PRIOR)
+def outlook_of(shard: Rows, url: str) -> Outlook:
+    """Return what is expected of a page by those like it."""
+    return outlook([row.needs or Needs() for _, row in groups_of(shard, url)])

@@ -12,8 +12,8 @@ import msgspec
 
 from scentline.models.frontier.answers import Cause, Promised, Waits
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
+from scentline.models.frontier.needs import Needs
 from scentline.models.frontier.politeness import HostState
-from scentline.models.frontier.rendering import Needs
 from scentline.models.ledger import Cells
 from scentline.models.page import Verdict
 from scentline.models.papers.depth import MAX_LEVEL, Growth, Place

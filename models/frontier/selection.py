@@ -159,7 +159,7 @@ class _Heads:
         if url is None:
             return None
         self._heads[name] = url
-        return self._candidates.priorities.chance(self._candidates.queues[name].priority(url))
+        return self._candidates.priorities.chance(self._candidates.priorities_of(url)[name])
 
     def head(self, name: str) -> Prospects:
         return self.of(self._heads[name])
@@ -269,7 +269,7 @@ class Selection:
         if picked is None:
             return None
         shard, row, explored, probability = picked
-        priority = self._candidates.queues[predicate].priority(row.url)
+        priority = self._candidates.priorities_of(row.url)[predicate]
         chances = self._candidates.priorities.choose(shard, row, predicate, explored)
         parts = self._turns.parts(heads.of(row.url))
         choice = Choice(predicate, self._rule, explored, probability, priority, now, *chances, parts)
@@ -327,4 +327,5 @@ class Selection:
         return ordered
 
     def _fits(self, room: int) -> bool:
-        return room > 0 and len(self._candidates.flights) < self._connections and self._budget.left
+        free = len(self._candidates.flights) < self._connections and not self._candidates.renders.full
+        return room > 0 and free and self._budget.left

@@ -278,6 +278,12 @@ class Priorities:
         log.error("a candidate could not be scored", url=row.url, reason=cause(error))
         return UNSCORED
 
+    def of_part(self, priority: float, part: float) -> float:
+        """Return the priority of a candidate that is worth a ``part`` of one; orders have no parts."""
+        if self._rule == "learned":
+            return believed(priority, part)
+        return priority + math.log(part) if self._learns else priority
+
     def worth(self, priority: float) -> float:
         """Return the log of what a priority is worth beside others: of the probability, if it has one.
 
