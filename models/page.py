@@ -57,6 +57,11 @@ class Page(msgspec.Struct, frozen=True):
     missing: bool = False
     scripts: bool = False
 
+    @property
+    def forbidden(self) -> bool:
+        """Whether it is barred as it asks to be, or needs scripts, rather than unfit."""
+        return self.scripts or not self.indexable
+
 
 #: Why a page is barred whose content its scripts make.
 NEEDS_SCRIPTS: Final = "needs scripts"

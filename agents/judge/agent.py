@@ -26,7 +26,7 @@ from scentline.agents.judge.kept import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, Examines, PageError, Question
 from scentline.models.errors import EventLog
-from scentline.models.facts import Fetched, Kind, Linked, Missing
+from scentline.models.facts import Fetched, Kind, Linked, Missing, Rendering
 from scentline.models.facts import Page as Came
 from scentline.models.page import Link, Page
 from scentline.models.published import Outcome, PredicateDefinition
@@ -135,8 +135,8 @@ class JudgeAgent(Handler[DuplicateRow]):
         elif page.barred:
             if revisit is None:
                 self._read.count("missing" if page.missing else "barred")
-            unfit: Kind = "unfit" if page.indexable and not page.scripts else "refused"
-            self._emit(shard, fetched, Missing("gone" if page.missing else unfit, page.barred, page.missing))
+            kind: Kind = "gone" if page.missing else "refused" if page.forbidden else "unfit"
+            self._emit(shard, fetched, Missing(kind, page.barred, page.missing), examined.rendering)
         elif revisit is not None and not revisit.again:
             self._relist(shard, fetched, page)
         elif revisit is not None:
@@ -146,7 +146,8 @@ class JudgeAgent(Handler[DuplicateRow]):
         ):
             self._read.count("duplicate")
             barren = fetched.order.vouched is None or same_owner(original, page.url)
-            self._emit(shard, fetched, Missing("unfit", f"near-duplicate of {original}", barren))
+            copy = Missing("unfit", f"near-duplicate of {original}", barren)
+            self._emit(shard, fetched, copy, examined.rendering)
         else:
             self._read.count("judged")
             self._judge(shard, arrival, examined)
@@ -254,7 +255,7 @@ class JudgeAgent(Handler[DuplicateRow]):
                 came, content=examined.content, links=examined.links, partitions=partitions, title=page.title,
                 excerpts=examined.excerpts,
             )  # fmt: skip
-        self._emit(outbox, fetched, came)
+        self._emit(outbox, fetched, came, examined.rendering)
 
     def links(self, page: Page) -> Mapping[int, list[Link]]:
         """Return a page's links by partition."""
@@ -264,11 +265,11 @@ class JudgeAgent(Handler[DuplicateRow]):
             by_partition[0 if alone else self.sightings(link.url)].append(link)
         return by_partition
 
-    def _emit(self, outbox: Outbox, fetched: FetchedPage, result: Came | Missing) -> None:
-        """Report to the frontier how a fetch ended."""
-        order, host = fetched.order, fetched.host
-        fact = Fetched(order.url, order.order, order.visit, fetched.time, host, result, order.silent)
-        outbox.emit(SIGHTINGS.name, self.sightings(order.url), fact)
+    def _emit(self, to: Outbox, of: FetchedPage, result: Came | Missing, how: Rendering | None = None) -> None:
+        """Report to the frontier how a fetch ended, and what it brought to render the page."""
+        order = of.order
+        fact = Fetched(order.url, order.order, order.visit, of.time, of.host, result, order.silent, how)
+        to.emit(SIGHTINGS.name, self.sightings(order.url), fact)
 
     def sightings(self, url: str) -> int:
         """Return the partition of `sightings` that has a URL."""

@@ -28,9 +28,11 @@ from scentline.agents.judge.question import (
     framed,
     received,
 )
+from scentline.agents.judge.shells import LEAST_TEXT
 from scentline.agents.judge.warc import Packing
 from scentline.models.duplicates import NONE, fingerprint
 from scentline.models.extract import compiled, extracted
+from scentline.models.facts import Rendering
 from scentline.models.page import Page, Verdict
 from scentline.models.predicate import Predicate, decided, excerpt, parse
 from scentline.models.published import RENEWED
@@ -43,6 +45,8 @@ from scentline.streams.memory import YOUNG_OF_PAGES, collected_seldom
 _parsed = lru_cache(maxsize=1000)(parse)
 _compiled = lru_cache(maxsize=1000)(compiled)
 _decode = msgspec.msgpack.Decoder(Request).decode
+#: Links that rendering brings at least where it counts as more.
+LEAST_LINKS = 10
 
 
 class Examiner:
@@ -59,19 +63,33 @@ class Examiner:
     def read(self, fetched: FetchedPage) -> tuple[bytes, Page]:
         """Return a page's body and the page; raises `RecordError` for a body that is too large or damaged."""
         work, kind = self._work, fetched.headers.get("content-type")
-        try:
-            # The decompressor allocates the size that the body states, whatever the limit.
-            if zstandard.frame_content_size(fetched.body) > work.most:
-                raise RecordError(f"not a FetchedPage: its body has more than {work.most} bytes")
-            body = self._decompress.decompress(fetched.body, max_output_size=work.most)
-        except zstandard.ZstdError as error:
-            raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
+        body = self._whole(fetched.body)
         page = parse_page(
             fetched.order.url, body, kind, work, work.agent, main=work.revisit, wanted=fetched.wanted
         )
         if fetched.nofollow:
             page = msgspec.structs.replace(page, links=(), leading=(), follow=False)
         return body, page
+
+    def _whole(self, body: bytes) -> bytes:
+        try:
+            # The decompressor allocates the size that the body states, whatever the limit.
+            if zstandard.frame_content_size(body) > self._work.most:
+                raise RecordError(f"not a FetchedPage: its body has more than {self._work.most} bytes")
+            return self._decompress.decompress(body, max_output_size=self._work.most)
+        except zstandard.ZstdError as error:
+            raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
+
+    def _rendering(self, fetched: FetchedPage, page: Page) -> Rendering | None:
+        """Return what it brought to render a page, if it was: half as much again of text or links counts."""
+        how = fetched.rendered
+        if how is None:
+            return None
+        work = self._work
+        plain = parse_page(fetched.order.url, self._whole(how.plain), how.content_type, work, work.agent)
+        more = 2 * len(page.sequence) > 3 * len(plain.sequence) + LEAST_TEXT
+        further = 2 * len(page.links) > 3 * len(plain.links) + LEAST_LINKS
+        return Rendering(how.seconds, plain.scripts, not page.scripts and (plain.scripts or more or further))
 
     def examined(self, question: Question) -> Examined:
         """Examine a page; raises `RecordError` where the message holds none."""
@@ -84,9 +102,9 @@ class Examiner:
         told = msgspec.structs.replace(
             page, text="", sequence=(), prose="", main=(), leading=(), headings=(), anchors=()
         )  # fmt: skip
-        revisit = fetched.order.revisit
+        revisit, rendering = fetched.order.revisit, self._rendering(fetched, page)
         if page.barred or (revisit is not None and not revisit.again):
-            return Examined(told)
+            return Examined(told, rendering=rendering)
         asked = _predicates(question.asked)
         shown = main and not question.alone
         verdict, view, failure = self._verdicts.of(page, asked, fetched.items)
@@ -107,7 +125,7 @@ class Examiner:
         marked = work.duplicates and differs and not question.alone
         return Examined(
             told, verdict, failure, fingerprint(page, work.least_words) if marked else NONE, *kept,
-            content, links, excerpts, differs,
+            content, links, excerpts, differs, rendering,
         )  # fmt: skip
 
     def seen(self, show: Show) -> Seen:

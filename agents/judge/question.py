@@ -9,6 +9,7 @@ import msgspec
 
 from scentline.models.duplicates import NONE, Fingerprint
 from scentline.models.errors import ScentlineError
+from scentline.models.facts import Rendering
 from scentline.models.formats import Format
 from scentline.models.page import Page, Verdict
 
@@ -125,6 +126,8 @@ class Examined(msgspec.Struct, array_like=True, frozen=True, tag="examined"):
     excerpts: dict[str, str] = {}
     #: Whether the page has another text, other links or another verdict than at its last visit.
     differs: bool = True
+    #: Set where a browser rendered the page.
+    rendering: Rendering | None = None
 
 
 class PageError(ScentlineError):

@@ -1,7 +1,7 @@
 """The client of rendered pages: fetched as any other, then left to their scripts for a while."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 import msgspec
@@ -12,8 +12,9 @@ from scentline.agents.fetch.servers import Held
 from scentline.agents.render.browser import Chromium
 from scentline.agents.render.loader import Loader
 from scentline.models.facts import Moved
+from scentline.models.formats import Format
 from scentline.models.records import Rendered, Version
-from scentline.models.settings import FetchSettings, RenderSettings, RevisitSettings
+from scentline.models.settings import FetchSettings, RenderSettings
 
 _WITH_SCRIPTS: Final = frozenset({"text/html", "application/xhtml+xml"})
 
@@ -30,9 +31,10 @@ class Renderer(Client):
         settings: FetchSettings,
         render: RenderSettings,
         clock: Callable[[], float],
-        revisit: RevisitSettings | None = None,
+        formats: Collection[Format] = (),
     ) -> None:
-        super().__init__(settings, clock, revisit)
+        # The fetchers read sitemaps.
+        super().__init__(settings.model_copy(update={"sitemaps": False}), clock, formats=formats)
         self._render = render
         self._browser = Chromium(render, settings.user_agent)
 

@@ -43,7 +43,7 @@ from scentline.streams.metrics.endpoint import Route, serving_metrics
 from scentline.streams.runtime import Broadcast, Bus, Runtime
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, STANDING, Topic
+from scentline.streams.topics import CONTROL, INTERESTS, RENDERS, SIGHTINGS, STANDING, Topic
 from scentline.streams.transport.embedded import watch
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
 DOOR = "door"  #: A role in place of "fetch", never among all.
 RENDER = "render"  #: A role beside it, where pages are rendered.
+KNOWN = (*ROLES, RENDER, DOOR)
 STATEFUL = ("browse", "judge", "frontier", "learn", "harvest")
 #: Seconds between two checks that a definition was read back.
 HEARD_SECONDS = 0.005
@@ -201,8 +202,13 @@ class Worker:
             case "fetch":
                 again = self.settings.revisit if self.settings.frontier.revisit else None
                 client = Client(self.settings.fetch, time.time, again, self.settings.judge.formats)
-                await self._resources.enter_async_context(client)
-                self.fetch = FetchAgent(runtime, client)
+                self.fetch = FetchAgent(runtime, await self._resources.enter_async_context(client))
+            case "render":
+                from scentline.agents.render.client import Renderer
+
+                settings, formats = self.settings, self.settings.judge.formats
+                client = Renderer(settings.fetch, settings.render, time.time, formats)
+                self.render = FetchAgent(runtime, await self._resources.enter_async_context(client), RENDERS)
             case "door":
                 from scentline.agents.door.agent import DoorAgent
 
@@ -341,14 +347,12 @@ def played(names: Iterable[str]) -> tuple[str, ...]:
     ('fetch', 'judge')
     """
     given = set(names)
-    more = RENDER, DOOR
-    unknown = sorted(given - {*ROLES, *more, "all"})
+    unknown = sorted(given - {*KNOWN, "all"})
     if unknown:
-        known = ", ".join((*ROLES, *more))
-        raise ConfigurationError(f"no role {unknown[0]!r}; expected some of {known}, or all")
+        raise ConfigurationError(f"no role {unknown[0]!r}; expected some of {', '.join(KNOWN)}, or all")
     if DOOR in given and not given.isdisjoint(("fetch", "all")):
         raise ConfigurationError(f"the roles {DOOR} and fetch: both carry out orders; expected one of them")
-    return tuple(role for role in (*ROLES, *more) if role in given or ("all" in given and role in ROLES))
+    return tuple(role for role in KNOWN if role in given or ("all" in given and role in ROLES))
 
 
 def run(settings: Settings, roles: tuple[str, ...]) -> None:

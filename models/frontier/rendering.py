@@ -30,7 +30,7 @@ _Scored: TypeAlias = Sequence[tuple[PageRow, dict[str, float] | None]]
 
 
 class Renders:
-    """Decides which candidates to render; ``queues`` has them for each predicate, if pages are rendered as needed.
+    """Decides which candidates to render, where that is needed; ``queues`` has them for each predicate.
 
     Their priorities are those of a plain request worth as much for its time.
     """
