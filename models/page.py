@@ -1,6 +1,6 @@
 """A page as the crawler reads it, and the verdict on it."""
 
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -58,9 +58,9 @@ class Page(msgspec.Struct, frozen=True):
     scripts: bool = False
 
     @property
-    def forbidden(self) -> bool:
-        """Whether it is barred as it asks to be, or needs scripts, rather than unfit."""
-        return self.scripts or not self.indexable
+    def kind(self) -> Literal["gone", "refused", "unfit"]:
+        """How it ends if it is barred (`models.facts.Kind`)."""
+        return "gone" if self.missing else "refused" if self.scripts or not self.indexable else "unfit"
 
 
 #: Why a page is barred whose content its scripts make.

@@ -26,7 +26,7 @@ from scentline.agents.judge.kept import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, Examines, PageError, Question
 from scentline.models.errors import EventLog
-from scentline.models.facts import Fetched, Kind, Linked, Missing, Rendering
+from scentline.models.facts import Fetched, Linked, Missing, Rendering
 from scentline.models.facts import Page as Came
 from scentline.models.page import Link, Page
 from scentline.models.published import Outcome, PredicateDefinition
@@ -135,8 +135,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         elif page.barred:
             if revisit is None:
                 self._read.count("missing" if page.missing else "barred")
-            kind: Kind = "gone" if page.missing else "refused" if page.forbidden else "unfit"
-            self._emit(shard, fetched, Missing(kind, page.barred, page.missing), examined.rendering)
+            self._emit(shard, fetched, Missing(page.kind, page.barred, page.missing), examined.rendering)
         elif revisit is not None and not revisit.again:
             self._relist(shard, fetched, page)
         elif revisit is not None:

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 
 #: The roles, in the order in which messages flow, and those with an inbox and a table.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
-DOOR = "door"  #: A role in place of "fetch", never among all.
-RENDER = "render"  #: A role beside it, where pages are rendered.
+DOOR, RENDER = "door", "render"  #: A role in place of "fetch", and one beside it: never among all.
 KNOWN = (*ROLES, RENDER, DOOR)
 STATEFUL = ("browse", "judge", "frontier", "learn", "harvest")
 #: Seconds between two checks that a definition was read back.
@@ -194,20 +193,20 @@ class Worker:
 
     async def _play(self, role: str, runtime: Runtime) -> tuple[Task, ...]:
         """Create the agent of a role; return what runs beside its stream."""
+        settings = self.settings
         match role:
             case "observe":
                 self.observe = ObserveAgent(runtime, self._observer)
             case "browse":
                 self.browse = BrowseAgent(runtime)
             case "fetch":
-                again = self.settings.revisit if self.settings.frontier.revisit else None
-                client = Client(self.settings.fetch, time.time, again, self.settings.judge.formats)
+                again = settings.revisit if settings.frontier.revisit else None
+                client = Client(settings.fetch, time.time, again, settings.judge.formats)
                 self.fetch = FetchAgent(runtime, await self._resources.enter_async_context(client))
             case "render":
                 from scentline.agents.render.client import Renderer
 
-                settings, formats = self.settings, self.settings.judge.formats
-                client = Renderer(settings.fetch, settings.render, time.time, formats)
+                client = Renderer(settings.fetch, settings.render, time.time, settings.judge.formats)
                 self.render = FetchAgent(runtime, await self._resources.enter_async_context(client), RENDERS)
             case "door":
                 from scentline.agents.door.agent import DoorAgent

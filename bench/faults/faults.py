@@ -8,6 +8,7 @@ from random import Random
 from bench.faults.cluster import SESSION_SECONDS, Cluster
 from bench.faults.workers import WorkerProcess
 from scentline.agents.worker.connect import connect
+from scentline.agents.worker.worker import ROLES
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, INBOXES
 from scentline.streams.transport.kafka.admin import Admin
@@ -106,10 +107,10 @@ def poison(cluster: Cluster, random: Random) -> int:
     """Send rubbish to every inbox, and wait until as many dead letters have come."""
     rubbish = [random.randbytes(random.randint(0, 200)) for _ in range(POISON)]
     letters = _dead_letters(cluster.settings)
-    asyncio.run(_send(cluster.settings, [topic.name for topic in INBOXES.values()], rubbish))
-    expected = letters + POISON * len(INBOXES)
+    asyncio.run(_send(cluster.settings, [INBOXES[role].name for role in ROLES], rubbish))
+    expected = letters + POISON * len(ROLES)
     cluster.wait("the dead letters of the poison", lambda: _dead_letters(cluster.settings) >= expected)
-    return POISON * len(INBOXES)
+    return POISON * len(ROLES)
 
 
 async def _send(settings: Settings, topics: Iterable[str], values: Iterable[bytes]) -> None:
@@ -124,7 +125,7 @@ def _dead_letters(settings: Settings) -> int:
 
 #: All of them, in the order of the suite.
 FAULTS: dict[str, Fault] = {
-    **{f"kill {role}": at(role, kill) for role in INBOXES},
+    **{f"kill {role}": at(role, kill) for role in ROLES},
     **{f"freeze {role}": at(role, freeze) for role in ("browse", "judge", "frontier", "learn", "fetch")},
     "join and leave": join_and_leave,
     "kill the broker": broker_crash,

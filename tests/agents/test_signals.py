@@ -15,7 +15,7 @@ import pytest
 
 from scentline.agents.observe.observer import Observer
 from scentline.agents.worker.crawl import Engine, _ready
-from scentline.agents.worker.worker import ROLES, STATEFUL, Worker, played
+from scentline.agents.worker.worker import RENDER, ROLES, STATEFUL, Worker, played
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import INBOXES
 from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
@@ -154,7 +154,8 @@ async def a_worker(directory: Path, *roles: str) -> AsyncIterator[Worker]:
 def test_roles_are_played_in_the_order_of_the_flow() -> None:
     assert played(["learn", "observe"]) == ("observe", "learn")
     assert played(["all"]) == ROLES
-    assert set(ROLES) == INBOXES.keys()
+    assert played(["render", "all"]) == (*ROLES, RENDER)
+    assert {*ROLES, RENDER} == INBOXES.keys()
     with pytest.raises(ConfigurationError, match="no role 'learner'; expected some of observe"):
         played(["learner"])
 

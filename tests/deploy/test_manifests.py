@@ -24,7 +24,7 @@ from tests.deploy.conftest import Rendered, container, labels, pod, render, rend
 
 # workers
 
-ROLES = tuple(INBOXES)
+ROLES = tuple(role for role in INBOXES if role != "render")  # which a crawl has only if it renders
 STATEFUL = {role for role, inbox in INBOXES.items() if inbox in TABLES.values()}
 SETTINGS = load(config_file=DEPLOY / "k8s" / "base" / "scentline.toml", environ={}).settings
 

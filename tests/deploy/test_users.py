@@ -82,7 +82,7 @@ def test_a_role_may_do_what_the_topology_says_and_nothing_else(role: str) -> Non
 
 def test_log_shippers_keda_and_people_have_no_more_rights_than_they_need() -> None:
     assert rights("shipper") == {("topic", "proxy-log", "literal", "Write")}
-    scaled = ("observe", "fetch")
+    scaled = ("observe", "fetch", "render")
     assert rights("keda") == {
         *(("topic", topics.INBOXES[role].name, "literal", "Describe") for role in scaled),
         *(("group", topics.group_of(role), "literal", "Describe") for role in scaled),

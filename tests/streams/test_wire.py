@@ -105,8 +105,9 @@ Decode = Callable[[bytes], Any]
 
 KINDS: dict[str, Any] = {
     "accesses": AccessPack, "sightings": SightingPack, "evidence": EvidencePack, "interests": records.Interests,
-    "fetches": records.FetchOrder, "pages": records.FetchedPage, "dead-letters": records.DeadLetter,
-    "LogPosition": records.LogPosition, "HarvestPart": HarvestPart, "FreshnessPart": FreshnessPart,
+    "fetches": records.FetchOrder, "renders": records.FetchOrder, "pages": records.FetchedPage,
+    "dead-letters": records.DeadLetter, "LogPosition": records.LogPosition, "HarvestPart": HarvestPart,
+    "FreshnessPart": FreshnessPart,
 }  # fmt: skip
 IN_JSON: dict[str, Decode] = {
     "outcomes": lambda value: read_outcome(value).facts[0][2], "changes": read_change, "harvest": read_point,
