@@ -41,8 +41,8 @@ def main() -> None:
         late = found.rendered[given.first :]
         needed = f"{sum(map(web.needs, late)) / len(late):.1%}" if late else "none"
         print(
-            f"{way}: {60 * found.hits / given.seconds:.0f} hits a minute, {found.hits} of {found.judged} judged "
-            f"pages; {len(found.rendered)} rendered, behind the first {given.first} {needed} needed it"
+            f"{way}: {60 * found.hits / given.seconds:.0f} hits a minute, {found.hits} of {found.judged} "
+            f"judged pages; {len(found.rendered)} rendered, behind the first {given.first} {needed} needed it"
         )
 
 
