@@ -20,7 +20,7 @@ REPLAY := $(VENV)/replaywebpage
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka crawlers replay door clock stages size budget fuzz docs screenshots manifests lock clean
+.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka crawlers replay door documents clock stages size budget fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -133,6 +133,9 @@ $(NGINX)/unpacked.stamp: $(CREATED)
 	fi
 	touch $(CURDIR)/$@
 
+documents: develop ## how PDFs are read, and what of them a crawl finds, of a site with a third PDFs (ten minutes)
+	@$(BIN)/python -m bench.documents $(DOCUMENTS)
+
 clock: develop $(CRAWLERS)/installed.stamp ## hits by the clock, at a delay a host and the web's latency, beside Scrapy's (half an hour)
 	@$(BIN)/python -m compileall -q models streams agents
 	$(BIN)/python -m bench.clock --python $(CRAWLERS)/bin/python $(CLOCK)
@@ -187,7 +190,7 @@ budget: develop ## how much each room of the house holds, as its budget in pypro
 
 fuzz: develop $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, a minute each, or SECONDS=...; write 100,000 messages to crawls
 	@failed=
-	for reader in page log url predicate robots sitemap http record sealed warc; do
+	for reader in page document log url predicate robots sitemap http record sealed warc; do
 	  $(BIN)/python -m bench.fuzz $$reader $(or $(SECONDS),60) || failed=1
 	done
 	$(BIN)/python -m tests.rubbish.crawling $(or $(SECONDS),60) || failed=1

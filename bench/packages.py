@@ -8,7 +8,7 @@ never meets them.
 import argparse
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
@@ -67,10 +67,8 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     seeds = []
     with tempfile.TemporaryDirectory() as directory, (given.out / "pages.warc.gz").open("wb") as file:
-        work = Path(directory)
-        _run(work, "apt-get", "download", "--quiet", *sites)
+        work = unpack(Path(directory), sites)
         for package, front in sites.items():
-            _run(work, "dpkg-deb", "--extract", str(next(work.glob(f"{package}_*.deb"))), package)
             found = pages(work / package / front, f"http://{package}.held.test/")
             site = list(islice(found, given.most))
             seeds.append(site[0][0])
@@ -98,6 +96,14 @@ def pages(front: Path, base: str) -> Iterator[tuple[str, bytes]]:
             if found not in known and path.suffix in (".html", ".htm") and path.is_file():
                 known.add(found)
                 waiting.append(found)
+
+
+def unpack(directory: Path, packages: Iterable[str]) -> Path:
+    """Fetch packages of Debian, and unpack each into a directory of its name."""
+    _run(directory, "apt-get", "download", "--quiet", *packages)
+    for package in packages:
+        _run(directory, "dpkg-deb", "--extract", str(next(directory.glob(f"{package}_*.deb"))), package)
+    return directory
 
 
 def _run(directory: Path, *command: str) -> None:

@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 from lxml import etree
 
 from scentline.agents.judge.decode import decode, kind_of
-from scentline.agents.judge.markup import Markup, feed
+from scentline.agents.judge.markup import Markup, TracedMarkup, feed
 from scentline.models.errors import ScentlineError
 from scentline.models.formats import MEDIA_TYPES, PDF, ZIP, Format
 
@@ -52,17 +52,19 @@ class DocumentError(ScentlineError):
 def format_of(body: bytes, content_type: str | None, formats: Collection[Format]) -> Format | None:
     """Return which of ``formats`` a body has; ``content_type`` is the HTTP header, the bytes decide."""
     kind, head = kind_of(content_type), body[:_HEAD]
-    if "pdf" in formats and (PDF in head if kind in MEDIA_TYPES["pdf"] | {""} else body.startswith(PDF)):
-        return "pdf"
-    if "feed" in formats and kind in MEDIA_TYPES["feed"] | {""} and any(each in head.lower() for each in _FEED):
-        return "feed"
-    if body.startswith(ZIP):
-        return next((each for each, mark in _MARKS.items() if each in formats and mark in body), None)
-    return None
+    found: Format | None = None
+    if PDF in (head if kind in MEDIA_TYPES["pdf"] | {""} else body[: len(PDF)]):
+        found = "pdf"
+    elif body.startswith(ZIP):
+        found = next((each for each, mark in _MARKS.items() if mark in body), None)
+    elif kind in MEDIA_TYPES["feed"] | {""} and any(mark in head.lower() for mark in _FEED):
+        found = "feed"
+    return found if found in formats else None
 
 
-def read(body: bytes, form: Format, markup: Markup, links: int) -> None:
-    """Tell ``markup`` of a document, with at most ``links`` links on a page; raises `DocumentError`."""
+def read(body: bytes, form: Format, links: int, agent: str = "", *, paths: bool = False) -> Markup:
+    """Return the content of a document as `agents.judge.markup.read` does; raises `DocumentError`."""
+    markup = TracedMarkup(links, agent) if paths else Markup(links, agent)
     try:
         if form == "pdf":
             # Imported here: it takes a while and 10 MB.
@@ -80,27 +82,33 @@ def read(body: bytes, form: Format, markup: Markup, links: int) -> None:
     markup.close()
     if not any(map(str.strip, markup.parts)):
         raise DocumentError(f"{form}: it has no text")
+    return markup
 
 
 class _Unpacked:
-    """The files of an archive by name, empty where there is none, `MAX_BYTES` of them in all."""
+    """The files of an archive by name, `MAX_BYTES` of them in all; one that is missing is empty."""
 
     def __init__(self, body: bytes) -> None:
         self._archive = ZipFile(BytesIO(body))
         self._left = MAX_BYTES
-        self.names = self._archive.namelist()
+        self.names = frozenset(self._archive.namelist())
 
-    def __call__(self, name: str) -> bytes:
-        try:
-            found = self._archive.getinfo(name)
-        except KeyError:
+    def data(self, name: str) -> bytes:
+        """Return a file; raises what `ZipFile` raises."""
+        if name not in self.names:
             return b""
+        found = self._archive.getinfo(name)
         if found.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # others unpack without a bound
             raise BadZipFile(name)
         with self._archive.open(found) as file:
             data = file.read(self._left)
         self._left -= len(data)
         return data
+
+    def xml(self, name: str) -> Any:
+        """Return the root of a file."""
+        data = self.data(name)
+        return _xml(data) if data else etree.Element("missing")
 
 
 def _xml(data: bytes) -> Any:
@@ -126,41 +134,35 @@ def _attribute(element: Any, name: str) -> str:
 
 
 def _docx(unpacked: _Unpacked, markup: Markup) -> None:
-    name = next((name for name in unpacked.names if name.startswith(_MARKS["docx"].decode())), "")
-    leads, styles = {}, {}
-    if data := unpacked(f"word/_rels/{name.removeprefix('word/')}.rels"):
-        leads = {each.get("Id"): each.get("Target", "") for each in _xml(data).iter("{*}Relationship")}
-    if data := unpacked("word/styles.xml"):
-        for style in _xml(data).iter("{*}style"):
-            named = style.find("{*}name")
-            styles[_attribute(style, "styleId")] = "" if named is None else _attribute(named, "val").lower()
-    if data := unpacked("docProps/core.xml"):
-        _title(markup, _xml(data))
-
-    def heading(paragraph: Any) -> bool:
-        style = paragraph.find("{*}pPr/{*}pStyle")
-        return style is not None and styles.get(_attribute(style, "val"), "").startswith(("heading", "title"))
-
-    _tell(markup, _xml(unpacked(name)), heading, lambda element: leads.get(_attribute(element, "id"), ""))
+    name = min((name for name in unpacked.names if name.startswith("word/document")), default="")
+    related = unpacked.xml(f"word/_rels/{name.removeprefix('word/')}.rels").iter("{*}Relationship")
+    styles = unpacked.xml("word/styles.xml").iterfind(".//{*}style/{*}name")
+    heads = (each for each in styles if _attribute(each, "val").lower().startswith(("heading", "title")))
+    _title(markup, unpacked.xml("docProps/core.xml"))
+    _tell(
+        markup, unpacked.xml(name), {each.get("Id"): each.get("Target", "") for each in related},
+        {_attribute(each.getparent(), "styleId") for each in heads},
+    )  # fmt: skip
 
 
 def _odt(unpacked: _Unpacked, markup: Markup) -> None:
-    if data := unpacked("meta.xml"):
-        _title(markup, _xml(data))
-    _tell(markup, _xml(unpacked("content.xml")), lambda _: False, lambda element: _attribute(element, "href"))
+    _title(markup, unpacked.xml("meta.xml"))
+    _tell(markup, unpacked.xml("content.xml"), {}, ())
 
 
-def _tell(markup: Markup, root: Any, heading: Callable[[Any], bool], target: Callable[[Any], str]) -> None:
-    """Tell of a text: which of its paragraphs are headings, and where a link leads, is asked."""
+def _tell(markup: Markup, root: Any, targets: Mapping[str, str], headings: Collection[str]) -> None:
+    """Tell of a text, with the ``targets`` of links by identifier, and the styles that are ``headings``."""
     body = root.find("{*}body")
     for event, element in etree.iterwalk(root if body is None else body, events=("start", "end")):
         if markup.full:
             return
         tag = _TAGS.get(element.tag.rpartition("}")[2], "span")
-        if tag == "p" and heading(element):
+        style = element.find("{*}pPr/{*}pStyle") if tag == "p" and headings else None
+        if style is not None and _attribute(style, "val") in headings:
             tag = "h2"
         if event == "start":
-            markup.start(tag, {"href": target(element)} if tag == "a" else {})
+            target = targets.get(_attribute(element, "id"), _attribute(element, "href"))
+            markup.start(tag, {"href": target} if tag == "a" else {})
             markup.data(element.text or "")
         else:
             markup.end(tag)
@@ -168,14 +170,14 @@ def _tell(markup: Markup, root: Any, heading: Callable[[Any], bool], target: Cal
 
 
 def _epub(unpacked: _Unpacked, markup: Markup) -> None:
-    root = _xml(unpacked("META-INF/container.xml")).find(".//{*}rootfile")
+    root = unpacked.xml("META-INF/container.xml").find(".//{*}rootfile")
     place = "" if root is None else root.get("full-path", "")
-    package = _xml(unpacked(place))
+    package = unpacked.xml(place)
     _title(markup, package)
     files = {item.get("id"): item.get("href", "") for item in package.iter("{*}item")}
     for chapter in islice(package.iter("{*}itemref"), MAX_CHAPTERS):
         name = normpath(join(dirname(place), unquote(files.get(chapter.get("idref"), ""))))
-        feed(decode(unpacked(name), None), markup)
+        feed(decode(unpacked.data(name), None), markup)
 
 
 def _feed(root: Any, markup: Markup) -> None:

@@ -13,17 +13,7 @@ from msgspec.structs import replace
 from scentline.agents.judge.decode import binary, decode, kind_of
 from scentline.agents.judge.documents import DocumentError, format_of
 from scentline.agents.judge.documents import read as read_document
-from scentline.agents.judge.markup import (
-    HEADING,
-    MAX_TEXT,
-    MAX_TITLE,
-    NAVIGATION,
-    TEXT,
-    Anchor,
-    Markup,
-    TracedMarkup,
-    read,
-)
+from scentline.agents.judge.markup import HEADING, MAX_TEXT, MAX_TITLE, NAVIGATION, TEXT, Anchor, Markup, read
 from scentline.agents.judge.question import Judging
 from scentline.agents.judge.shells import LEAST_TEXT, is_shell
 from scentline.models.page import NEEDS_SCRIPTS, Link, Page
@@ -79,9 +69,8 @@ def parse(
     chosen = None if wanted is None else dict.fromkeys(wanted)
     anchors = limits.links * ANCHORS_PER_LINK
     if form := format_of(body, content_type, limits.formats):
-        markup = TracedMarkup(anchors, agent) if paths else Markup(anchors, agent)
         try:
-            read_document(body, form, markup, anchors)
+            markup = read_document(body, form, anchors, agent, paths=paths)
         except DocumentError as error:
             return Page(url, barred=str(error))
         return _html(url, markup, limits, chosen, main=main)

@@ -6,7 +6,7 @@ embedded file read. What pdfium takes for a page has no bound but the process's 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from ctypes import byref, c_int, create_string_buffer
 from itertools import chain, groupby, islice
 from math import hypot
@@ -19,7 +19,6 @@ from pypdfium2 import raw
 
 from scentline.agents.judge.documents import DocumentError
 from scentline.agents.judge.markup import MAX_TEXT, MAX_TITLE, Markup
-from scentline.models.url import MAX_LENGTH
 
 MAX_PAGES = 500
 #: Entries of an outline, and their levels.
@@ -27,8 +26,6 @@ MAX_OUTLINE, MAX_LEVELS = 2_000, 6
 #: Characters of a line that may be a heading, and how many times as large as text it is without an entry; sizes
 #: count as text's that so large a part of the commonest one's characters have.
 MAX_LINE, LARGER, OFTEN = 200, 1.15, 0.2
-#: Characters beside a link between two of its words: the spaces and line ends that pdfium inserts.
-_GAP = 3
 
 _LINE = re.compile(r"[^\w\r\n]*(\w)[^\r\n]*")
 # pdfium writes U+0002 and U+FFFE for hyphens at line ends that divide a word.
@@ -42,7 +39,7 @@ _MADE_UP = re.compile(
 
 
 class _Line(NamedTuple):
-    """A line as UTF-16 code units, the size of its first letter, and its parts with where they lead."""
+    """A line, the size of its first letter, and its parts with where they lead, as code units of UTF-16."""
 
     text: str
     size: float
@@ -51,7 +48,7 @@ class _Line(NamedTuple):
 
 
 def read(body: bytes, markup: Markup, links: int) -> None:
-    """Tell ``markup`` of at most `MAX_PAGES` pages, with at most ``links`` links; raises `DocumentError`."""
+    """Tell ``markup`` of a document, with at most ``links`` links on a page; raises `DocumentError`."""
     try:
         document = pdfium.PdfDocument(body)
     except pdfium.PdfiumError as error:
@@ -62,11 +59,10 @@ def read(body: bytes, markup: Markup, links: int) -> None:
         pages: list[list[_Line]] = []
         left = MAX_TEXT
         for number in range(min(len(document), MAX_PAGES)):
-            if left <= 0:
-                break
-            pages.append(list(_lines(document, number, left, links, entries.get(number, frozenset()))))
-            left -= sum(len(line.text) for line in pages[-1])
-        _tell(markup, pages, _said(raw.FPDF_GetMetaText, document, b"Title"))
+            if left > 0:
+                pages.append(list(_lines(document, number, left, links, entries.get(number, ()))))
+                left -= sum(len(line.text) for line in pages[-1])
+        _tell(markup, pages, _line(raw.FPDF_GetMetaText, document, b"Title"))
 
 
 def _outline(document: Any) -> dict[int, set[str]]:
@@ -75,7 +71,7 @@ def _outline(document: Any) -> dict[int, set[str]]:
     for entry in islice(document.get_toc(MAX_LEVELS), MAX_OUTLINE):
         target = entry.get_dest()
         page = -1 if target is None else raw.FPDFDest_GetDestPageIndex(document, target)
-        found.setdefault(page, set()).add(_key(_said(raw.FPDFBookmark_GetTitle, entry)))
+        found.setdefault(page, set()).add(_key(_line(raw.FPDFBookmark_GetTitle, entry)))
     return found
 
 
@@ -84,7 +80,8 @@ def _key(line: str) -> str:
     return "".join(filter(str.isalnum, line[:MAX_LINE].casefold())).lstrip("0123456789")
 
 
-def _lines(document: Any, number: int, most: int, links: int, entries: Iterable[str]) -> Iterator[_Line]:
+def _lines(document: Any, number: int, most: int, links: int, entries: Container[str]) -> Iterator[_Line]:
+    """Yield the lines of a page; links that cover no text, as on pictures, are in the last."""
     try:
         page = document[number]
         text_page = page.get_textpage()
@@ -93,82 +90,55 @@ def _lines(document: Any, number: int, most: int, links: int, entries: Iterable[
     handle, matrix = text_page.raw, raw.FS_MATRIX()
     codes = (raw.FPDFText_GetUnicode(handle, place) for place in range(min(text_page.count_chars(), most)))
     text = "".join(chr(code) if code < 0x110000 else " " for code in codes)
-    spans = _spans(document, page, handle, len(text), links)
+    targets, covers = _links(document, page, handle, len(text), links)
     for found in _LINE.finditer(text):
         line, first = found[0], found.start(1)
         raw.FPDFText_GetMatrix(handle, first, byref(matrix))
         size = raw.FPDFText_GetFontSize(handle, first) * hypot(matrix.c, matrix.d)
-        yield _Line(line, round(size, 1), _parts(text, *found.span(), spans), _key(line) in entries)
-    if without := [("", href) for start, _, href in spans if start == len(text)]:
-        yield _Line("", 0.0, without, False)
+        runs = groupby(zip(covers[slice(*found.span())], line, strict=True), itemgetter(0))
+        parts = [("".join(sign for _, sign in run), targets[link]) for link, run in runs]
+        yield _Line(line, round(size, 1), parts, _key(line) in entries)
+    if bare := set(range(1, len(targets))).difference(covers):
+        yield _Line("", 0.0, [("", targets[link]) for link in sorted(bare)], False)
     page.close()
 
 
-def _parts(text: str, start: int, end: int, spans: list[tuple[int, int, str]]) -> list[tuple[str, str]]:
-    """Return the parts of a line within links and between them."""
-    found = []
-    for first, last, href in spans:
-        if first < end and last > start:
-            found += [(text[start : max(first, start)], ""), (text[max(first, start) : min(last, end)], href)]
-            start = min(last, end)
-    return [*found, (text[start:end], "")]
+def _links(document: Any, page: Any, handle: Any, count: int, most: int) -> tuple[list[str], list[int]]:
+    """Return the targets of links, and the place among them of the link that covers each character.
 
-
-def _spans(document: Any, page: Any, handle: Any, count: int, most: int) -> list[tuple[int, int, str]]:
-    """Return the characters that links cover, in order and without overlaps, and their targets.
-
-    A link that covers none, as one on a picture, is behind the last.
+    The first target is empty: no link.
     """
-    found: list[tuple[int, int, str]] = []
-    middle = None
+    targets, areas = [""], []
     place, link, box = c_int(), raw.FPDF_LINK(), raw.FS_RECTF()
-    while len(found) < most and raw.FPDFLink_Enumerate(page, byref(place), byref(link)):
-        href = _target(document, raw.FPDFLink_GetAction(link))
-        if not href or not raw.FPDFLink_GetAnnotRect(link, byref(box)):
-            continue
-        edges = sorted((box.left, box.right)), sorted((box.bottom, box.top))
-        middle = _middles(handle, count) if middle is None else middle
-        (left, right), (bottom, top) = edges
-        x, y = middle
-        covered = np.flatnonzero((x >= left) & (x <= right) & (y >= bottom) & (y <= top))
-        runs = np.split(covered, np.flatnonzero(np.diff(covered) > _GAP) + 1) if len(covered) else []
-        found += [(int(run[0]), int(run[-1]) + 1, href) for run in runs] or [(count, count, href)]
-    end, kept = 0, []
-    for span in sorted(found):
-        if span[0] >= end:
-            kept.append(span)
-            end = span[1]
-    return kept
+    while len(targets) <= most and raw.FPDFLink_Enumerate(page, byref(place), byref(link)):
+        action = raw.FPDFLink_GetAction(link)
+        if raw.FPDFLink_GetAnnotRect(link, byref(box)) and raw.FPDFAction_GetType(action) == raw.PDFACTION_URI:
+            target = _written(raw.FPDFAction_GetURIPath, document, action)
+            targets.append(target.rstrip(b"\0").decode("utf-8", "replace"))
+            areas.append((*sorted((box.left, box.right)), *sorted((box.bottom, box.top))))
+    covers = np.zeros(count, np.int32)
+    if areas:
+        middles = []
+        for char in range(count):
+            raw.FPDFText_GetLooseCharBox(handle, char, byref(box))
+            middles.append((box.left + box.right, box.bottom + box.top))
+        x, y = np.array(middles).reshape(count, 2).T / 2
+        for number, (left, right, bottom, top) in enumerate(areas, 1):
+            covers[(x >= left) & (x <= right) & (y >= bottom) & (y <= top)] = number
+    return targets, covers.tolist()
 
 
-def _middles(handle: Any, count: int) -> Any:
-    """Return the middles of characters, across and up."""
-    box = raw.FS_RECTF()
-
-    def middle(place: int) -> tuple[float, float]:
-        raw.FPDFText_GetLooseCharBox(handle, place, byref(box))
-        return (box.left + box.right) / 2, (box.bottom + box.top) / 2
-
-    return np.array([middle(place) for place in range(count)]).reshape(count, 2).T
-
-
-def _target(document: Any, action: Any) -> str:
-    """Return where a link leads in the web, empty for another action."""
-    if not action or raw.FPDFAction_GetType(action) != raw.PDFACTION_URI:
-        return ""
-    size = raw.FPDFAction_GetURIPath(document, action, None, 0)
-    buffer = create_string_buffer(size)
-    raw.FPDFAction_GetURIPath(document, action, buffer, size)
-    return buffer.value.decode("utf-8", "replace") if size <= MAX_LENGTH else ""
-
-
-def _said(call: Callable[..., int], *of: Any) -> str:
-    """Return the text that a function of pdfium writes, on one line."""
+def _written(call: Callable[..., int], *of: Any) -> bytes:
+    """Return what a function of pdfium writes, with zeros at its end."""
     size = call(*of, None, 0)
     buffer = create_string_buffer(size)
     call(*of, buffer, size)
-    text = buffer.raw[: min(max(0, size - 2), 2 * MAX_TITLE)].decode("utf-16-le", "surrogatepass")
-    return " ".join(_seen(text).split())
+    return buffer.raw
+
+
+def _line(call: Callable[..., int], *of: Any) -> str:
+    """Return the beginning of a text that a function of pdfium writes, on one line."""
+    return " ".join(_seen(_written(call, *of)[: 2 * MAX_TITLE].decode("utf-16-le", "ignore")).split())
 
 
 def _seen(text: str) -> str:
@@ -181,31 +151,31 @@ def _tell(markup: Markup, pages: list[list[_Line]], title: str) -> None:
     sizes = Counter[float]()
     for line in chain.from_iterable(pages):
         sizes[line.size] += len(line.text)
-    most = max(sizes.values(), default=0)
-    usual = max((size for size, count in sizes.items() if count >= OFTEN * most), default=0.0)
+    often = OFTEN * max(sizes.values(), default=0)
+    usual = max((size for size, count in sizes.items() if count >= often), default=0.0)
 
     def rank(line: _Line) -> float:
         heads = (line.entry or line.size > LARGER * usual) and len(line.text) <= MAX_LINE
         return line.size if heads and any(map(str.isalpha, line.text)) else 0.0
 
-    ranked = [[(size, list(lines)) for size, lines in groupby(page, rank)] for page in pages]
     if not title or _MADE_UP.fullmatch(title):
-        size, lines = max(next(filter(None, ranked), []), key=itemgetter(0), default=(0.0, []))
+        ranked = ((size, list(lines)) for size, lines in groupby(next(filter(None, pages), ()), rank))
+        size, lines = max(ranked, key=itemgetter(0), default=(0.0, []))
         title = " ".join(_seen(line.text) for line in lines) if size else ""
     markup.start("title", {})
     markup.data(title)
     markup.end("title")
-    for heading, lines in chain.from_iterable(ranked):
-        tag = "h2" if heading else "div"
+    for heads, block in chain.from_iterable(groupby(page, rank) for page in pages):
+        tag = "h2" if heads else "div"
         markup.start(tag, {})
-        _tell_lines(markup, lines)
+        _tell_lines(markup, block)
         markup.end(tag)
 
 
 def _tell_lines(markup: Markup, lines: Iterable[_Line]) -> None:
     """Tell of lines; a link may go on from one to the next."""
     leads = ""
-    for part, href in ((part, href) for line in lines for part, href in (*line.parts, (" ", ""))):
+    for part, href in chain.from_iterable((*line.parts, (" ", "")) for line in lines):
         if href != leads and (href or part.strip()):
             if leads:
                 markup.end("a")

@@ -249,16 +249,12 @@ def _title_and_pieces(body: bytes, kind: str | None, form: Format | None) -> tup
     """Return a copy's title and the pieces of its text; raises `DocumentError`."""
     from scentline.agents.judge.decode import decode
     from scentline.agents.judge.documents import read as read_document
-    from scentline.agents.judge.markup import Markup, feed
+    from scentline.agents.judge.markup import read as read_markup
     from scentline.agents.judge.parse import is_plain
 
-    markup = Markup(0, "")
-    if form:
-        read_document(body, form, markup, 0)
-    elif is_plain(kind):
+    if not form and is_plain(kind):
         return "", _EMPTY_LINES.split(decode(body, kind))
-    else:
-        feed(decode(body, kind), markup)
+    markup = read_document(body, form, 0) if form else read_markup(decode(body, kind), 0, "")
     paragraphs = groupby(markup.parts, "\n".__eq__)
     return markup.title, ("".join(parts) for is_break, parts in paragraphs if not is_break)
 

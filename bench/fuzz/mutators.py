@@ -120,6 +120,11 @@ MUTATORS: Mapping[str, Mutator] = {
         b"!--", b"script>", b"svg>", b"template>", b"form>", b"/p>", b"body>", b"![CDATA[", b"plaintext>",
         b"link rel=canonical href=", b"meta http-equiv=refresh content=", b"iframe src=", b"select><option>",
     ),
+    "document": by_pieces(
+        b"<", b"/Kids [1 0 R]", b"/Parent 1 0 R>", b"stream\n", b"/Length ", b"/Filter [/FlateDecode", b"R>",
+        b"w:p>", b"w:t>", b"/URI(http://a.test/)>", b"item>", b"link>", b"!DOCTYPE", b"/Rect [0 0 99 99]",
+        b"a 1 0 obj\n<", b"/Annots [1 0 R]", b"/First 1 0 R/Next 1 0 R", b"/Encrypt 1 0 R",
+    ),
     "log": by_pieces(
         b" ", b"-", b'"', b"[", b"GET http://a.test/", b"200", b"01/Feb/2024:10:00:00 +0000]", b"1e9"
     ),

@@ -25,6 +25,7 @@ from scentline.models.accesslog.formats import Parser, parsers
 from scentline.models.classifier import ClassifierError
 from scentline.models.classifier import unpack as unpack_classifier
 from scentline.models.duplicates import sketch
+from scentline.models.formats import MEDIA_TYPES
 from scentline.models.page import Page
 from scentline.models.predicate import LENGTH, PredicateError, View, excerpt, parse
 from scentline.models.reuse import LearnedStateError
@@ -74,7 +75,7 @@ def archive(data: bytes) -> None:
 Target = Callable[[bytes], None]
 
 URL = "http://a.test/b/c?d"
-_LIMITS = JudgeSettings()
+_LIMITS = JudgeSettings(formats=tuple(MEDIA_TYPES))
 _PARSERS = {
     **parsers(),
     **parsers('apache:%h %l %u %t "%r" %>s %b "%{Referer}i"'),
@@ -92,6 +93,15 @@ _SITE = ObserveSettings(base_url="http://a.test")
 def page(data: bytes) -> None:
     """Read and judge a page; its first byte chooses the content type, "<" HTML."""
     kind = _TYPES[data[0] % len(_TYPES)] if data else None
+    _read_as(kind, data)
+
+
+def document(data: bytes) -> None:
+    """Read and judge what its bytes say that it is: PDF, another document, a feed."""
+    _read_as(None, data)
+
+
+def _read_as(kind: str | None, data: bytes) -> None:
     found = parse_page(URL, data, kind, _LIMITS, paths=True)
     well_formed(found)
     view = View(found.url, found.title, found.text, language=_LANGUAGE(found))
@@ -213,6 +223,7 @@ def _read(parser: Parser, data: bytes) -> None:
 #: The readers by name. What each begins with, and what was found, lies in the corpus.
 TARGETS: Mapping[str, Target] = {
     "page": page,
+    "document": document,
     "log": log,
     "url": url,
     "predicate": predicate,

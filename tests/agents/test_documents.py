@@ -1,14 +1,15 @@
 """PDF and other documents, read as pages are. What hurts a reader of them: `tests/rubbish`."""
 
-from collections.abc import Mapping
 from io import BytesIO
-from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_STORED, ZipFile
+from pathlib import Path
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
 
 from fpdf import FPDF
 from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
+from bench.fuzz.corpus import CORPUS
 from bench.fuzz.targets import well_formed
 from scentline.agents.judge.documents import MAX_BYTES
 from scentline.agents.judge.parse import parse
@@ -16,15 +17,16 @@ from scentline.agents.judge.pdf import MAX_PAGES
 from scentline.models.formats import MEDIA_TYPES
 from scentline.models.page import Page
 from scentline.models.settings import JudgeSettings
+from tests.agents.commands import printed
 from tests.cases import each_case
+from tests.e2e.crawls import ANY, exact
+from tests.rubbish.crawling import matches
+from tests.webs.serving import pages, serving
 
 URL, RULES = "http://example.org/dir/page", "http://a.test/rules"
 LIMITS = JudgeSettings(context=3, formats=tuple(MEDIA_TYPES))
-WORD = (
-    'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
-    'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
-)
-TITLE = '<x xmlns:dc="d"><dc:title>On ice</dc:title></x>'
+#: A document of each format about the same.
+GOOD = {path.name.removeprefix("good-"): path.read_bytes() for path in (CORPUS / "document").glob("good-*")}
 
 
 def read(body: bytes, kind: str | None = None) -> Page:
@@ -33,187 +35,126 @@ def read(body: bytes, kind: str | None = None) -> Page:
     return page
 
 
-def archive(files: Mapping[str, str], method: int = ZIP_DEFLATED) -> bytes:
-    out = BytesIO()
-    with ZipFile(out, "w", method) as file:
-        for name, text in files.items():
-            file.writestr(name, text, ZIP_STORED if name == "mimetype" else None)
+def archive(name: str, text: str, method: int = ZIP_DEFLATED) -> bytes:
+    with ZipFile(out := BytesIO(), "w", method) as file:
+        file.writestr(name, text)
     return out.getvalue()
 
 
-def docx(document: str, method: int = ZIP_DEFLATED) -> bytes:
-    rules = f'<R xmlns="x"><Relationship Id="r1" Target="{RULES}" TargetMode="External"/></R>'
-    return archive({
-        "word/document.xml": f"<w:document {WORD}><w:body>{document}</w:body></w:document>",
-        "word/_rels/document.xml.rels": rules,
-        "word/styles.xml": f'<s {WORD}><w:style w:styleId="b1"><w:name w:val="heading 1"/></w:style></s>',
-        "docProps/core.xml": TITLE,
-    }, method)  # fmt: skip
-
-
-def with_reportlab() -> bytes:
-    out = BytesIO()
-    canvas = Canvas(out)
-    canvas.setTitle("On ice")
-    canvas.setFont("Helvetica", 18)
-    canvas.drawString(72, 760, "Ice hockey")
-    canvas.setFont("Helvetica", 10)
-    canvas.drawString(72, 740, "See the rules, too, of a game that is as old as")
-    canvas.drawString(72, 728, "the hills.")
-    canvas.linkURL(RULES, (72 + canvas.stringWidth("See "), 738, 72 + canvas.stringWidth("See the rules"), 750))
+def drawn(texts: list[dict[int, str]], links: dict[tuple[int, int, int, int], str]) -> bytes:
+    """Return a PDF with lines of each page by their heights, and links by their areas on the last."""
+    canvas = Canvas(out := BytesIO(), initialFontSize=10)
+    for text in texts:
+        canvas.showPage()
+        for height, line in text.items():
+            canvas.drawString(72, height, line)
+    for area, url in links.items():
+        canvas.linkURL(url, area)
     canvas.save()
     return out.getvalue()
 
 
-def with_fpdf() -> FPDF:
+def written(*lines: tuple[int, str], title: str = "") -> FPDF:
+    """Return a PDF that has a section, with lines of text by their size."""
     pdf = FPDF()
+    pdf.set_title(title)
     pdf.add_page()
-    pdf.set_font("helvetica", size=10)
+    pdf.set_font("helvetica")
     pdf.start_section("Ice hockey")
-    for text in ("1 Ice hockey\n", "See "):
-        pdf.write(text=text)
-    pdf.write(text="the rules", link=RULES)
-    pdf.write(text=", too.")
+    for size, text in lines:
+        pdf.set_font_size(size)
+        pdf.multi_cell(0, text=text, new_x="LMARGIN", new_y="NEXT")
+        pdf.ln(size / 2)
     return pdf
 
 
-WORDS = (
-    '<w:p><w:pPr><w:pStyle w:val="b1"/></w:pPr><w:r><w:t>Ice hockey</w:t></w:r></w:p><w:p><w:t>See </w:t>'
-    '<w:hyperlink r:id="r1"><w:t>the rul</w:t><w:t>es</w:t></w:hyperlink><w:t>,</w:t><w:tab/><w:t>too</w:t>'
-    "<w:instrText>PAGE</w:instrText></w:p>"
-)
-ODT = {
-    "mimetype": "application/vnd.oasis.opendocument.text",
-    "content.xml": '<d xmlns:t="t" xmlns:x="http://www.w3.org/1999/xlink" xmlns:o="o"><s>x</s><o:body>'
-    f'<t:h>Ice hockey</t:h><t:p>See <t:a x:href="{RULES}">the rul<t:span>es</t:span></t:a>,<t:tab/>too'
-    '<t:a x:href="../local"/></t:p></o:body></d>',
-    "meta.xml": TITLE,
-}
-EPUB = {
-    "mimetype": "application/epub+zip",
-    "META-INF/container.xml": '<c xmlns="u"><rootfile full-path="O/p.opf"/></c>',
-    "O/p.opf": '<p xmlns:dc="d"><dc:title>On ice</dc:title><item id="a" href="a%20b.xhtml"/><item id="b" '
-    'href="../b.xhtml"/><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/></p>',
-    "O/a b.xhtml": "<title>no</title><link rel=canonical href=http://b.test/><h1>Ice hockey</h1><p>See",
-    "b.xhtml": f'<p><a href="{RULES}">the rules</a>, too <a href="O/a b.xhtml"></a>',
-}
-RSS = (
-    f"<rss><channel><title>On ice</title><item><title>Ice hockey</title><link>{RULES}</link><description>short"
-    "</description><encoded>&lt;p&gt;See the rules, too</encoded></item></channel></rss>"
-)
-ATOM = (
-    '<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>On ice</title><entry><title>Ice '
-    f'hockey</title><link rel="edit" href="/no"/><link href="{RULES}"/><content type="xhtml"><div>See the '
-    "rules, too</div></content></entry></feed>"
-)
-ANCHOR = (("the", "rules"), ("ice", "hockey", "see", "too"))
-ENTRY = (("ice", "hockey"), ("see", "the", "rules"))
-
-
 @each_case(
-    ("body", "kind", "link"),
+    ("name", "kind"),
     [
-        (docx(WORDS), None, ANCHOR), (archive(ODT), "application/zip", ANCHOR), (archive(EPUB), "", ANCHOR),
-        (RSS.encode(), "text/xml", ENTRY), (ATOM.encode(), "application/atom+xml", ENTRY),
+        ("pdf", None), ("docx", None), ("odt", "application/zip"), ("epub", ""), ("rss", "text/xml"),
+        ("atom", "application/atom+xml"),
     ],
 )  # fmt: skip
-def test_a_document_has_title_text_headings_and_links(
-    body: bytes, kind: str | None, link: tuple[tuple[str, ...], ...]
-) -> None:
-    page = read(body, kind)
+def test_a_document_has_title_text_headings_and_links(name: str, kind: str | None) -> None:
+    page = read(GOOD[name], kind)
     assert (page.title, page.text, page.barred) == ("On ice", "Ice hockey See the rules, too", "")
-    assert [(each.url, each.anchor, each.context) for each in page.links] == [(RULES, *link)]
-    assert (page.headings, page.links[0].heading) == (("Ice hockey",), ("ice", "hockey"))
-    assert parse(URL, body, kind, JudgeSettings()).barred.startswith("not HTML or text: ") or kind == "text/xml"
-
-
-def test_a_link_of_a_pdf_is_at_the_words_that_it_covers_and_headings_are_larger() -> None:
-    page = read(with_reportlab())
-    assert (page.title, page.headings) == ("On ice", ("Ice hockey",))
-    assert page.text == "Ice hockey See the rules, too, of a game that is as old as the hills."
     link = page.links[0]
-    assert (link.url, link.anchor, link.heading) == (RULES, ("the", "rules"), ("ice", "hockey"))
-    assert link.context == ("ice", "hockey", "see", "too", "of", "game")
+    assert (link.url, page.headings, link.heading) == (RULES, ("Ice hockey",), ("ice", "hockey"))
+    feed = name in ("rss", "atom")  # in which a title is the link
+    assert " ".join(link.anchor) == ("ice hockey" if feed else "the rules")
+    assert " ".join(link.context) == ("see the rules" if feed else "ice hockey see too")
+    assert feed or parse(URL, GOOD[name], kind, JudgeSettings(formats=())).barred.startswith(
+        "not HTML or text: "
+    )
 
 
-def test_the_outline_of_a_pdf_names_its_headings_and_a_made_up_title_is_none() -> None:
-    pdf = with_fpdf()
-    pdf.add_page()
-    for size, text in ((8, "of 1 Ice hockey"), (30, "The larger"), (30, "heading"), (8, "Small print. " * 9)):
-        pdf.set_font("helvetica", size=size)
-        pdf.multi_cell(0, text=text, new_x="LMARGIN", new_y="NEXT")
-        pdf.ln(size / 2)
-    page = read(bytes(pdf.output()))
+def test_headings_of_a_pdf_are_larger_or_in_its_outline_and_a_made_up_title_is_none() -> None:
+    lines = (
+        (10, "1 Ice hockey"),
+        (10, "of 1 Ice hockey"),
+        (30, "The larger"),
+        (30, "heading"),
+        (10, "text " * 99),
+    )
+    page = read(bytes(written(*lines, title="Microsoft Word - final (2).doc").output()))
     assert page.headings == ("1 Ice hockey", "The larger heading")
-    assert (page.title, page.links[0].heading) == ("1 Ice hockey", ("1", "ice", "hockey"))
-    pdf = with_fpdf()
-    pdf.set_title("Microsoft Word - final (2).doc")
-    assert read(bytes(pdf.output())).title == "1 Ice hockey"
+    assert page.title == "The larger heading"
 
 
-def test_lines_words_and_links_go_on_where_a_line_of_a_pdf_ends() -> None:
-    out = BytesIO()
-    canvas = Canvas(out)
-    for y, text in {700: "It is a matter of infor-", 688: "mation and of all that is", 676: "known."}.items():
-        canvas.drawString(72, y, text)
-    for y in (698, 686):
-        canvas.linkURL(RULES, (72, y, 300, y + 11))
-    canvas.linkURL("http://a.test/picture", (400, 100, 500, 200))
-    canvas.linkURL("javascript:alert(1)", (72, 674, 300, 685))
-    canvas.save()
-    page = read(out.getvalue())
-    assert page.text.startswith("It is a matter of information and of all that is known")
+def test_words_and_links_go_on_where_a_line_of_a_pdf_ends_and_pictures_lead_on() -> None:
+    lines = {700: "It is a matter of infor-", 688: "mation and of all that is", 676: "known."}
+    picture, script = "http://a.test/picture", "javascript:alert(1)"
+    areas = {(72, 698, 300, 709): RULES, (72, 686, 300, 697): RULES, (400, 9, 500, 99): picture}
+    page = read(drawn([lines], {**areas, (72, 674, 99, 685): script}))
+    assert page.text == "It is a matter of information and of all that is known."
     found = {link.url: " ".join(link.anchor) for link in page.links}
-    assert found == {
-        RULES: "it is matter of information and of all that is", "http://a.test/picture": "",
-    }  # fmt: skip
+    assert found == {RULES: "it is matter of information and of all that is", picture: ""}
 
 
-@each_case(
-    ("kind", "read"),
-    [("text/html", True), ("application/octet-stream", True), ("application/pdf; x", True), (None, True),
-     ("image/png", True)],
-)  # fmt: skip
-def test_a_pdf_is_told_by_its_bytes(kind: str | None, read: bool) -> None:
-    body = bytes(with_fpdf().output())
-    assert bool(parse(URL, body, kind, LIMITS).text) == read
-    junk = b"\xef\xbb\xbf<!-- junk -->" + body
-    assert bool(parse(URL, junk, kind, LIMITS).links) == (kind not in ("text/html", "image/png"))
+@each_case("kind", ["text/html", "application/octet-stream", "application/pdf; x", None, "image/png"])
+def test_a_pdf_is_told_by_its_bytes(kind: str | None) -> None:
+    assert read(GOOD["pdf"], kind).links
+    behind = read(b"\xef\xbb\xbf<!-- junk -->" + GOOD["pdf"], kind)
+    assert bool(behind.links) == (kind not in ("text/html", "image/png"))
 
 
 def test_what_can_not_be_read_is_barred_and_why() -> None:
-    open_to_all, locked = with_fpdf(), with_fpdf()
-    open_to_all.set_encryption(owner_password="o")
-    locked.set_encryption(owner_password="o", user_password="u")
-    assert read(bytes(open_to_all.output())).links
-    empty = FPDF()
-    empty.add_page()
+    text = (10, "text")
+    (free := written(text)).set_encryption(owner_password="o")
+    (locked := written(text)).set_encryption(owner_password="o", user_password="u")
+    assert read(bytes(free.output())).text == "text"
     for body, barred in {
-        bytes(locked.output()): "pdf: it needs a password", bytes(empty.output()): "pdf: it has no text",
-        b"%PDF-1.4\n...": "pdf: it is broken", docx("")[:-30]: "docx: it is broken",
-        docx("", ZIP_BZIP2): "docx: it is broken", docx("<w:p/>"): "docx: it has no text",
+        bytes(locked.output()): "pdf: it needs a password", bytes(written().output()): "pdf: it has no text",
+        b"%PDF-1.4\n...": "pdf: it is broken", GOOD["docx"][:-30]: "docx: it is broken",
+        archive("word/document.xml", "<p>x", ZIP_BZIP2): "docx: it is broken",
+        archive("word/document.xml", "<p/>"): "docx: it has no text",
         b"<rss><!DOCTYPE x>": "feed: it is broken", b"PK\3\4application/epub+zip": "epub: it is broken",
     }.items():  # fmt: skip
         assert read(body).barred == barred
 
 
 def test_what_is_read_of_a_document_is_bounded() -> None:
-    bomb = docx(f"<w:p><w:t>First</w:t></w:p>{'<w:p><w:t>word </w:t></w:p>' * (MAX_BYTES // 20)}")
+    bomb = archive("word/document.xml", f"<d><p>First</p>{'<p>word </p>' * (MAX_BYTES // 10)}")
     assert len(bomb) * 50 < MAX_BYTES
     assert read(bomb).text.startswith("First word")
-    out = BytesIO()
-    canvas = Canvas(out)
-    for number in range(MAX_PAGES + 9):
-        canvas.drawString(72, 700, f"x{number}")
-        canvas.showPage()
-    canvas.save()
-    assert len(read(out.getvalue()).sequence) == MAX_PAGES
+    long = drawn([{700: f"x{number}"} for number in range(MAX_PAGES + 9)], {})
+    assert len(read(long).sequence) == MAX_PAGES - 1  # the first is empty
 
 
-WHOLE = [bytes(with_fpdf().output()), with_reportlab(), docx(WORDS), archive(ODT), archive(EPUB), RSS.encode()]
+def test_a_crawl_judges_a_pdf_and_follows_its_links(tmp_path: Path) -> None:
+    shown: dict[str, bytes | str] = {"/b": b"<p>The end of it."}
+    with serving(pages(shown)) as served:
+        shown["/a.pdf"] = drawn([{700: "The rest of it"}], {(72, 699, 99, 709): f"{served.origin}/b"})
+        seed = ["--seed", f"{served.origin}/a.pdf", "--predicate", ANY, "--set", "fetch.delay_seconds=0"]
+        printed(tmp_path, "crawl", *seed, "--set", "fetch.allow=127.0.0.1")
+        assert matches(tmp_path) == {f"{served.origin}/a.pdf", f"{served.origin}/b"}
+    exact(tmp_path, judged=2)
 
 
-@given(st.sampled_from(WHOLE), st.lists(st.tuples(st.integers(0), st.binary(max_size=3))), st.integers(1))
+DAMAGE = st.lists(st.tuples(st.integers(0), st.binary(max_size=3)))
+
+
+@given(st.sampled_from([*GOOD.values()]), DAMAGE, st.integers(1))
 def test_a_damaged_document_is_a_page_or_barred(
     whole: bytes, changed: list[tuple[int, bytes]], end: int
 ) -> None:

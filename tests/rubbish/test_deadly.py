@@ -14,7 +14,7 @@ from zstandard import ZstdCompressor
 from bench.fuzz.corpus import CORPUS, content
 from deploy.ports import free_port
 from scentline.agents.judge.process import ExaminerProcess
-from scentline.agents.judge.question import Examined, PageError, Question, Work
+from scentline.agents.judge.question import Examined, PageError, Question, Show, Work
 from scentline.models.records import RecordError, encode
 from scentline.streams.settings import ConfigurationError, Settings
 from tests.agents.commands import printed, running, scentline
@@ -176,6 +176,26 @@ def test_memory_without_end_is_a_judge_that_fails_or_a_page_that_is_refused(use:
         found = await told(examiner, "allocate")
         assert found.verdict == {"any": True}
         assert found.failure == "the judge of categories failed: MemoryError: "
+        await fine(examiner)
+
+    use(work, memory_bytes=100_000_000, cpu_seconds=60)
+
+
+#: A drawing that draws itself twice.
+ITSELF = b"""%PDF-1.7
+1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj
+2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj
+3 0 obj <</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</XObject<</X 5 0 R>>>>>> endobj
+4 0 obj <</Length 6>>\nstream\n/X Do \nendstream\nendobj
+5 0 obj <</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Length 11/Resources<</XObject<</X 5 0 R>>>>>>
+stream\n/X Do /X Do\nendstream\nendobj
+trailer <</Root 1 0 R>>"""
+
+
+def test_a_pdf_that_takes_memory_without_end_costs_itself_alone(use: Callable[..., None]) -> None:
+    async def work(examiner: ExaminerProcess) -> None:
+        with pytest.raises(PageError, match="it ended the process that read it: SIG"):
+            await examiner.show(Show("http://a.test/", ITSELF))
         await fine(examiner)
 
     use(work, memory_bytes=100_000_000, cpu_seconds=60)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bench.fuzz.corpus import CORPUS, content
 from scentline.agents.judge.kept import KeptPages, copies
 from scentline.agents.judge.warc import Packing
 from scentline.agents.window import copies as module
@@ -85,6 +86,8 @@ def test_the_newest_copy_is_read_of_plain_text_and_of_what_is_no_text(tmp_path: 
     kept(tmp_path, b"<p>old")
     plain = read(kept(tmp_path, b"one\ntwo <b>\n \nthree", 6.5, content_type="text/plain"))
     assert lines(plain) == ["one two <b>", "three"]
+    pdf = read(kept(tmp_path, content(CORPUS / "document" / "good-pdf"), 7.0, content_type="application/pdf"))
+    assert (pdf.title, lines(pdf)) == ("On ice", ["Ice hockey", "See the rules, too"])
     binary = read(kept(tmp_path, b"\x89PNG\r\n\x1a\n\0\0", 7.5, content_type="text/html"))
     assert binary.unread == "PNG image, served as text/html"
     assert binary.paragraphs == ()
