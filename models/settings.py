@@ -273,7 +273,7 @@ class RenderSettings(Section):
 
     #: Pages to render: those that need scripts for their content, every page, or none.
     pages: Literal["never", "where-needed", "always"] = "never"
-    browser: str = ""  #: Path of Chromium; empty looks for chromium and google-chrome in PATH.
+    browser: str = ""  #: Path of Chromium; empty looks for chromium-headless-shell, chromium or google-chrome.
     slots: Count = 2  #: Pages rendered at the same time.
     seconds: Positive = 15.0  #: Time for a page's scripts; what they have made by then is taken.
     requests: Count = 100  #: Requests of a page's scripts, beyond which they get no answers.

@@ -10,7 +10,7 @@ from scentline.agents.fetch.client import Client, media_type
 from scentline.agents.fetch.result import Body, FetchError, Result
 from scentline.agents.fetch.servers import Held
 from scentline.agents.render.browser import Chromium
-from scentline.agents.render.loader import Loader
+from scentline.agents.render.loader import Loader, Scripts
 from scentline.models.facts import Moved
 from scentline.models.formats import Format
 from scentline.models.records import Rendered, Version
@@ -37,6 +37,7 @@ class Renderer(Client):
         super().__init__(settings.model_copy(update={"sitemaps": False}), clock, formats=formats)
         self._render = render
         self._browser = Chromium(render, settings.user_agent)
+        self._scripts = Scripts()
 
     @property
     def slots(self) -> int:
@@ -44,8 +45,8 @@ class Renderer(Client):
         return self._render.slots
 
     async def __aenter__(self) -> "Renderer":
+        await self._browser.__aenter__()  # first: it may fail
         await super().__aenter__()
-        await self._browser.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -58,7 +59,7 @@ class Renderer(Client):
             return page
         began, most = time.perf_counter(), self._settings.max_bytes
         held.answered = began
-        loader = Loader(self._pool, self._settings, self._render, url, page)
+        loader = Loader(self._pool, self._settings, self._render, self._scripts, url, page)
         try:
             html = (await self._browser.rendered(loader, most)).encode("utf-8", "replace")
         finally:

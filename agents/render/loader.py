@@ -5,12 +5,14 @@ to, and each step of a redirect. What the browser does not ask for here reaches 
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scentline.agents.fetch.client import MOVED, fields
 from scentline.agents.fetch.pool import Pool
-from scentline.agents.fetch.result import Body, FetchError, read_body
+from scentline.agents.fetch.result import Body, FetchError, read_body, unexpected
+from scentline.agents.fetch.servers import Recent
 from scentline.models.settings import FetchSettings, RenderSettings
 from scentline.models.url import canonical, domain, host, origin
 
@@ -33,6 +35,7 @@ _LISTED: Final = """
 _TRACKERS: Final = frozenset(_LISTED.split())
 _AT_ONCE: Final = 6  # Requests, as browsers make to one host.
 _ASKED: Final = 10  # Requests that a page may begin, for each that is made.
+_MOST_SCRIPTS, _SCRIPT_BYTES, _SCRIPT_SECONDS = 1000, 64_000_000, 300.0  # Scripts kept, and for how long.
 QUIET_SECONDS: Final = 0.1  #: Seconds without a request after which no more is expected.
 #: Headers that are sent on to other sites; and those that are not to the page's own, since they are the pool's.
 _SENT: Final = frozenset({"accept", "content-type", "origin", "referer"})
@@ -50,11 +53,20 @@ class _Answer(NamedTuple):
     body: bytes
 
 
+class Scripts(Recent[str, tuple[float, _Answer]]):
+    """Scripts and when they are loaded again, by their URLs: the pages of a site have the same ones."""
+
+    def __init__(self) -> None:
+        super().__init__(_MOST_SCRIPTS, lambda script: len(script[1].body), _SCRIPT_BYTES)
+
+
 class Loader:
     """Answers a browser's requests for one page, within the page's bounds."""
 
-    def __init__(self, pool: Pool, fetch: FetchSettings, bounds: RenderSettings, url: str, page: Body) -> None:
-        self._pool, self._fetch = pool, fetch
+    def __init__(
+        self, pool: Pool, fetch: FetchSettings, bounds: RenderSettings, scripts: Scripts, url: str, page: Body
+    ) -> None:
+        self._pool, self._fetch, self._scripts = pool, fetch, scripts
         self.url, self._document = url, page
         self._site = domain(host(url))
         self._left, self._bytes = bounds.requests, bounds.max_bytes
@@ -100,8 +112,10 @@ class Loader:
                 self.over.set()
                 raise asyncio.CancelledError  # without an answer, which would only bring the next request
             await self._answer(route)
-        except Error:  # the page is gone: so ends Playwright's wait, too
-            raise asyncio.CancelledError from None
+        except Exception as error:
+            if not isinstance(error, Error):  # which says that the page is gone
+                unexpected("rendering", self.url, error)
+            raise asyncio.CancelledError from None  # so ends Playwright's wait, too
         finally:
             self._loading.discard(task)
 
@@ -139,6 +153,10 @@ class Loader:
         content = b"" if method == "GET" else request.post_data_buffer or b""
         if method != "GET" and not (method == "POST" and self._own(url)):
             return None
+        script = request.resource_type == "script"
+        until, kept = self._scripts.get(url, (0.0, None))
+        if script and until > time.monotonic():
+            return kept
         try:
             async with self._turns:
                 found, place = await self._asked(method, url, request.headers, content), url
@@ -149,8 +167,10 @@ class Loader:
                     found = await self._asked(method, place, request.headers)
         except FetchError:
             return None
+        if script and _same_for_all(found):
+            self._scripts[url] = time.monotonic() + _SCRIPT_SECONDS, found
         # The browser believes that the answer is the first URL's: it would let the page read another site's.
-        foreign = origin(place) != origin(url) and request.resource_type != "script"
+        foreign = origin(place) != origin(url) and not script
         return None if foreign and found.headers.get("access-control-allow-origin") != "*" else found
 
     async def _asked(self, method: str, url: str, given: Mapping[str, str], content: bytes = b"") -> _Answer:
@@ -159,7 +179,7 @@ class Loader:
         if not own and self._pool.logins.headers(url):
             raise FetchError("refused", "host denied")  # a page must not use what another site lets us do
         names = given.keys() - _OURS if own else given.keys() & _SENT
-        headers = {name: given[name] for name in names if not name.startswith("sec-")}
+        headers = {name: given[name] for name in names if given[name].isascii() and name[:4] != "sec-"}
         self._left -= 1
         if self._left < 0:
             raise FetchError("unfit", "over the requests of a page")
@@ -182,3 +202,11 @@ class Loader:
 
     def _own(self, url: str) -> bool:
         return domain(host(url)) == self._site
+
+
+def _same_for_all(answer: _Answer) -> bool:
+    """Return whether an answer may be given to other pages for a while."""
+    control = answer.headers.get("cache-control", "").lower()
+    never = any(word in control for word in ("no-store", "no-cache", "private", "max-age=0"))
+    varies = answer.headers.get("vary", "").lower() not in ("", "accept-encoding")
+    return answer.status == 200 and not (never or varies or "set-cookie" in answer.headers)

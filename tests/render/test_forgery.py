@@ -1,10 +1,12 @@
 """Nothing that a page does has anybody asked whom a fetch may not ask, also where the browser is unconfined."""
 
 import json
+import shutil
 import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from time import time as now
 
@@ -20,7 +22,6 @@ from tests.cases import each_case, written
 
 TABLE = "test_neither_spelling_of_an_address_nor_its_canonical_form_leads_to_loopback"
 SPELLINGS = written(Path(__file__).parents[1] / "agents" / "cases.txt")[TABLE]
-BOUNDS = RenderSettings(requests=10_000)
 OUTSIDE = "127.0.0.2"  #: The address of the page, and the only one that may be asked.
 MOVED = (301, 302, 303, 307, 308)
 #: What a page may do with a URL, in HTML and by scripts; {w} is the URL of a WebSocket, {n} host and port.
@@ -98,11 +99,12 @@ def deaf(port: int) -> Iterator[socket.socket]:
 
 
 @pytest.mark.slow
-@each_case("confined", [True, False])
+@each_case(("name", "confined"), [*product(filter(shutil.which, browser._NAMES), [False]), ("", True)])
 @awaited
 async def test_no_spelling_and_no_redirect_lead_a_browser_inside(
-    monkeypatch: pytest.MonkeyPatch, confined: bool
+    monkeypatch: pytest.MonkeyPatch, name: str, confined: bool
 ) -> None:
+    bounds = RenderSettings(requests=10_000, browser=name)
     if not confined:
         monkeypatch.setattr(browser, "command", lambda _, *rest: [sys.executable, "-c", UNCONFINED, *rest])
     async with serving(fixed(b"")) as inner, serving(fixed(b""), "::1", inner.port) as other:
@@ -110,7 +112,7 @@ async def test_no_spelling_and_no_redirect_lead_a_browser_inside(
         moving = redirecting(asking_for(*urls, *(f"/{status}" for status in MOVED)), urls[0])
         async with (
             serving(moving, OUTSIDE) as outer,
-            Renderer(settings(allow=(OUTSIDE,)), BOUNDS, now) as client,
+            Renderer(settings(allow=(OUTSIDE,)), bounds, now) as client,
         ):
             with deaf(inner.port):
                 result = (await client.fetch(f"http://{OUTSIDE}:{outer.port}/")).result
@@ -124,7 +126,7 @@ async def test_where_that_is_allowed_they_do() -> None:
     async with serving(fixed(b"")) as inner:
         moving = redirecting(asking_for(inner.origin + "/direct", "/302"), inner.origin + "/moved")
         allowed = settings(allow=(OUTSIDE, "127.0.0.1"))
-        async with serving(moving, OUTSIDE) as outer, Renderer(allowed, BOUNDS, now) as client:
+        async with serving(moving, OUTSIDE) as outer, Renderer(allowed, RenderSettings(), now) as client:
             await client.fetch(f"http://{OUTSIDE}:{outer.port}/")
         assert set(inner.targets()) == {"/direct", "/moved"}
 
@@ -135,7 +137,7 @@ async def test_a_script_that_goes_elsewhere_only_says_so() -> None:
         going = fixed(f"<script>location = '{inner.origin}/next#x'</script>".encode())
         async with (
             serving(going, OUTSIDE) as outer,
-            Renderer(settings(allow=(OUTSIDE,)), BOUNDS, now) as client,
+            Renderer(settings(allow=(OUTSIDE,)), RenderSettings(), now) as client,
         ):
             result = (await client.fetch(f"http://{OUTSIDE}:{outer.port}/")).result
         assert (result, inner.connections) == (Moved(inner.origin + "/next", False), 0)
