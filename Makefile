@@ -152,6 +152,9 @@ door: develop $(CRAWLERS)/installed.stamp $(NGINX)/unpacked.stamp ## what Scrapy
 	@$(BIN)/python -m compileall -q models streams agents
 	$(BIN)/python -m bench.door --python $(CRAWLERS)/bin/python --nginx $(NGINX) $(DOOR)
 
+render: develop ## hits a minute where half of the pages need scripts: all, none, some rendered; RENDER='--seconds 60'
+	$(BIN)/python -m bench.render $(RENDER)
+
 bench-kafka: develop ## what a page costs one worker with every role on a real broker, beside the embedded log
 	@$(BIN)/python -m bench.on_kafka $(BENCH)
 

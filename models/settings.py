@@ -280,8 +280,8 @@ class RenderSettings(Section):
     max_bytes: Count = 20_000_000  #: Bytes of the answers to them, likewise.
     #: Memory that a process of the browser may take; a page whose process takes more is refused.
     memory_bytes: Annotated[int, Field(ge=500_000_000)] = 1_500_000_000
-    #: With where-needed: share of the pages of an unpromising pattern that are rendered all the same.
-    chance: Share = 0.05
+    #: With where-needed: share of the other pages rendered by chance; fewer of a pattern with each in vain.
+    chance: Share = 0.01
 
 
 class JudgeSettings(Section):

@@ -241,9 +241,9 @@ def block_message(block: Block) -> Message:
 
 
 def check_release(shard: FrontierShard) -> None:
-    """Raise `ConfigurationError` if an earlier release wrote the partition: it has requests, but no counts."""
+    """Raise `ConfigurationError` if an earlier release wrote the partition: it has pages, but no counts."""
     counted = any(True for prefix in (BLOCK_PREFIX, SEGMENT_PREFIX) for _ in shard.store.scan(prefix))
-    if totals_of(shard).requests and not counted:
+    if totals_of(shard).judged and not counted:
         raise ConfigurationError(
             "table frontier: an earlier release wrote it, without counts; expected one of this release: finish "
             "the crawl with that release, or begin another in a data directory of its own"

@@ -169,7 +169,7 @@ def describe(found: Explanation, threshold: float) -> list[str]:
     if found.excluded is not None:
         lines.append(_describe_exclusion(found.excluded))
     why = _why_fetched(row) or _why_not_fetched(found, threshold)
-    lines += [why] if why else []
+    lines += filter(None, (why, found.rendering))
     if found.priorities:
         now = (f"{name} {value:+.2f}" for name, value in found.priorities.items())
         lines.append(f"current priority: {', '.join(now)}")

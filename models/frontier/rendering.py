@@ -126,6 +126,16 @@ class Renders:
         return self._clocks.apart(host(url))
 
 
+def whether_rendered(row: PageRow, found: Outlook) -> str:
+    """Return in words whether a page is rendered where that is needed, and why."""
+    known = "rendered, as it needs its scripts" if row.shells else "rendered unseen" if row.render else ""
+    return (
+        f"{known or 'not rendered'}: {found.need:.0%} of the pages like it need their scripts; a rendering "
+        f"takes {found.seconds:.1f} seconds and {found.requests:.1f} requests, and brings text or links to "
+        f"{found.brings:.0%} of them"
+    )
+
+
 def outlook_of(shard: Rows, url: str) -> Outlook:
     """Return what is expected of a page by those like it."""
     return outlook([row.needs or Needs() for _, row in groups_of(shard, url)])

@@ -13,6 +13,7 @@ from scentline.models.frontier.freshness import Groups
 from scentline.models.frontier.keys import ALIKE_PREFIX, Rows, depth_of, hub_of, page_key, parents_of, visit_of
 from scentline.models.frontier.linking import ParentRow, place_in
 from scentline.models.frontier.pages import why_spent
+from scentline.models.frontier.rendering import outlook_of, whether_rendered
 from scentline.models.frontier.rows import HostRow, HubRow, PageRow, VisitRow
 from scentline.models.frontier.steered import Steered, descends
 from scentline.models.lessons import lessons
@@ -103,7 +104,8 @@ class Explanation:
     inputs are under `FAILED`), ``named`` is what the predicate's keywords add, ``words`` are the words that
     count, and ``contributions`` are only for comparison. Under the paper's policies these are the features.
     ``belief`` is the part of the probability believed of the owners of ``linking`` pages. ``spent``,
-    ``excluded``, ``unvisited``, ``beyond`` and ``standing_back`` say what keeps it from being fetched.
+    ``excluded``, ``unvisited``, ``beyond`` and ``standing_back`` say what keeps it from being fetched,
+    ``rendering`` whether it is rendered.
     """
 
     row: PageRow
@@ -121,6 +123,7 @@ class Explanation:
     unvisited: str = ""
     beyond: str = ""
     standing_back: str = ""
+    rendering: str = ""
     linking: list[Linking] = field(default_factory=list)
     words: dict[str, list[Counting]] = field(default_factory=dict)
 
@@ -156,6 +159,8 @@ class Explainer:
             linking=linking_pages(shard, row),
             standing_back=self._standing_back(host(url)),
         )
+        if self.settings.render.pages == "where-needed":
+            found.rendering = whether_rendered(row, outlook_of(shard, url))
         if frontier.depth:
             found.beyond = why_beyond(row, depth_of(shard, host(url)), frontier)
         by_paper = frontier.candidates == "paper"

@@ -13,7 +13,19 @@ import msgspec
 
 from scentline.agents.frontier.agent import FrontierAgent, FrontierShard
 from scentline.agents.worker.connect import open_journal
-from scentline.models.facts import Early, Fetched, Found, Kind, Label, Linked, Missing, Moved, Page, Same
+from scentline.models.facts import (
+    Early,
+    Fetched,
+    Found,
+    Kind,
+    Label,
+    Linked,
+    Missing,
+    Moved,
+    Page,
+    Rendering,
+    Same,
+)
 from scentline.models.frontier.flights import SLOW_SECONDS
 from scentline.models.frontier.keys import (
     PARENT_PREFIX,
@@ -37,7 +49,7 @@ from scentline.models.url import host, identifier
 from scentline.streams.inbox import Message
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic
+from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, RENDERS, SIGHTINGS, Topic
 from scentline.streams.transport.embedded import JournalBus, create_app
 from tests.agents.cells import a_cells, teach
 from tests.agents.shards import disk, emitted, raised, take_in, write
@@ -337,12 +349,14 @@ def ended(
     visit: Visit = "first",
     *,
     silent: bool = False,
+    rendering: Rendering | None = None,
     **said: Any,
 ) -> Fetched:
     """Return the end of a fetch: a result, or a page's verdict; ``said`` are fields of it, or the host's."""
     found: Result = Page(result) if isinstance(result, dict) else result
     told = {name: said.pop(name) for name in HostAnswer.__struct_fields__ if name in said}
-    return Fetched(url, order, visit, time, HostAnswer(**told), msgspec.structs.replace(found, **said), silent)
+    found = msgspec.structs.replace(found, **said)
+    return Fetched(url, order, visit, time, HostAnswer(**told), found, silent, rendering)
 
 
 def linked(
@@ -367,7 +381,8 @@ def values_of(messages: Iterable[Message], topic: Topic) -> Iterator[bytes]:
 
 
 def orders_in(messages: Iterable[Message]) -> list[FetchOrder]:
-    return [_decode_order(value) for value in values_of(messages, FETCHES)]
+    found = [*messages]
+    return [_decode_order(value) for topic in (FETCHES, RENDERS) for value in values_of(found, topic)]
 
 
 def changes(messages: Iterable[Message]) -> list[Change]:
