@@ -13,19 +13,7 @@ import msgspec
 
 from scentline.agents.frontier.agent import FrontierAgent, FrontierShard
 from scentline.agents.worker.connect import open_journal
-from scentline.models.facts import (
-    Early,
-    Fetched,
-    Found,
-    Kind,
-    Label,
-    Linked,
-    Missing,
-    Moved,
-    Page,
-    Rendering,
-    Same,
-)
+from scentline.models.facts import Early, Fetched, Found, Kind, Label, Linked, Missing, Moved, Page, Same
 from scentline.models.frontier.flights import SLOW_SECONDS
 from scentline.models.frontier.keys import (
     PARENT_PREFIX,
@@ -349,7 +337,7 @@ def ended(
     visit: Visit = "first",
     *,
     silent: bool = False,
-    rendering: Rendering | None = None,
+    rendering: Any = None,
     **said: Any,
 ) -> Fetched:
     """Return the end of a fetch: a result, or a page's verdict; ``said`` are fields of it, or the host's."""
