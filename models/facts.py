@@ -15,6 +15,7 @@ from scentline.models.records import (
     RobotsTxt,
     Seconds,
     Time,
+    UrlIfAny,
     Version,
     Visit,
     Whole,
@@ -67,6 +68,7 @@ class Found(msgspec.Struct, array_like=True, frozen=True, tag="found"):
     noted: bool = False  #: Whether only the memo is kept: links lead to the URL, or will.
     #: When a client of the door wants a candidate fetched, at the earliest; 0 for never.
     due: Time | None = None
+    source: UrlIfAny = ""  #: The URL that redirects here, the first of several.
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):

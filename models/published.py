@@ -63,6 +63,8 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     requests: Natural = 0
     again: bool | msgspec.UnsetType = msgspec.UNSET  #: Whether this is a revisit, where pages are revisited.
     left: str | msgspec.UnsetType = msgspec.UNSET  #: Why the page left.
+    referrer: Url | msgspec.UnsetType = msgspec.UNSET  #: As in `FetchOrder`, like ``source``.
+    source: Url | msgspec.UnsetType = msgspec.UNSET
 
 
 class Counted(msgspec.Struct, kw_only=True):

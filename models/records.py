@@ -173,9 +173,7 @@ class FetchOrder(Record, kw_only=True):
     lease: Time  #: When the frontier stops waiting for the answer.
     expected: Finite | None = None  #: The probability that the page is a hit, where the policy has one.
     revisit: Revisit | None = None
-    vouched: float | None = (
-        None  #: The share of all trust that the host's owner had (`models.frontier.fairness`).
-    )
+    vouched: float | None = None  #: The share of trust that the host's owner had (`models.frontier.fairness`).
     #: Whether the page counts as judged but teaches nothing: its owner had too many of the latest fetches.
     silent: bool = False
     comes: Finite | None = None  #: The probability that a page comes.
@@ -185,6 +183,8 @@ class FetchOrder(Record, kw_only=True):
     robots: RobotsTxt | Time = 0.0
     memo: Memo = ""  #: What a client of the door keeps with the URL.
     render: bool = False  #: Whether a browser renders the page.
+    referrer: UrlIfAny = ""  #: A page that links to it, and the URL that redirects to it, where known.
+    source: UrlIfAny = ""
 
     @property
     def visit(self) -> Visit:

@@ -200,7 +200,7 @@ def _info(url: str, memo: str, crawl: str) -> Any:
 
 
 def _item(shard: Rows, row: PageRow, crawl: str) -> Any:
-    info = _info(row.url, memo_of(shard, row.url), crawl)
+    info = _info(row.url, memo_of(shard, row.url).memo, crawl)
     return message("URLItem")(
         known=message("KnownURLItem")(info=info, refetchable_from_date=due_of(shard, row))
     )

@@ -219,14 +219,14 @@ class JudgeAgent(Handler[DuplicateRow]):
         self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str, *, later: bool = False
     ) -> None:
         """Publish the outcome of a page; a ``later`` one does not repeat its words and links."""
-        order, page, again = fetched.order, examined.page, fetched.order.revisit is not None
+        order, page, again, no = fetched.order, examined.page, fetched.order.revisit is not None, msgspec.UNSET
         outcome = Outcome(
             url=order.url, time=fetched.time, title=page.title, verdict=examined.verdict,
-            predicate=order.predicate, policy=order.policy, explored=order.explored,
+            predicate=order.predicate, policy=order.policy, explored=order.explored, requests=order.requests,
             probability=order.probability, priority=order.priority, expected=order.expected, depth=order.depth,
             words=() if later else page.words, links=() if later else page.links, origin=origin, later=later,
-            silent=order.silent or msgspec.UNSET, requests=order.requests,
-            again=again if not later and (again or self._revisits) else msgspec.UNSET,
+            again=again if not later and (again or self._revisits) else no,
+            silent=order.silent or no, referrer=order.referrer or no, source=order.source or no,
         )  # fmt: skip
         partition = self.runtime.partition(OUTCOMES, order.url)
         outbox.send(OUTCOMES.name, partition, order.url.encode(), msgspec.json.encode(outcome))

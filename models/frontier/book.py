@@ -238,9 +238,10 @@ class Book:
         self.promises.redirected(shard, row, target)
         self._pages.close(shard, key, row, "moved")
         level = 0 if self._depths is None else handed_on(row, target)
+        memo = memo_of(shard, row.url)
         heir = Found(
             target, row.depth, row.priorities, row.seed, row.inputs, row.hops + 1, level,
-            memo=memo_of(shard, row.url),
+            memo=memo.memo, source=memo.source or row.url,
         )  # fmt: skip
         self._inherit(shard, heir)
         if self._instant:
@@ -298,8 +299,8 @@ class Book:
         if sighting.hub is not None:
             self.hubs.named(shard, sighting.url, sighting.hub)
             return
-        if sighting.memo and shard.get(memo_key(sighting.url)) is None:
-            shard.put(memo_key(sighting.url), MemoRow(sighting.memo))
+        if (sighting.memo or sighting.source) and shard.get(memo_key(sighting.url)) is None:
+            shard.put(memo_key(sighting.url), MemoRow(sighting.memo, sighting.source))
         if sighting.noted:
             return
         known = shard.get(page_key(sighting.url)) is not None

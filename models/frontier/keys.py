@@ -121,10 +121,15 @@ def memo_key(url: str) -> bytes:
     return MEMO_PREFIX + identifier(url)
 
 
-def memo_of(shard: "Rows", url: str) -> str:
-    """Return a URL's memo, empty without one."""
+def memo_of(shard: "Rows", url: str) -> MemoRow:
+    """Return the row of a URL's memo, an empty one where there is none."""
     row = shard.get(memo_key(url))
-    return row.memo if isinstance(row, MemoRow) else ""
+    return row if isinstance(row, MemoRow) else MemoRow()
+
+
+def referrer_of(shard: "Rows", row: PageRow) -> str:
+    """Return a page that links to a URL, empty where none is known."""
+    return parents_of(shard, row.parents[:1])[0].url if row.parents else ""
 
 
 def visit_key(url: str) -> bytes:

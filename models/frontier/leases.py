@@ -8,7 +8,7 @@ from scentline.models.errors import EventLog
 from scentline.models.facts import Early, Fetched, Missing, Page
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.flights import Flight, Tally
-from scentline.models.frontier.keys import TOTALS_KEY, Rows, memo_of, page_key, totals_of
+from scentline.models.frontier.keys import TOTALS_KEY, Rows, memo_of, page_key, referrer_of, totals_of
 from scentline.models.frontier.pages import note_lost, tell_clocks
 from scentline.models.frontier.rows import INSTANT, OPEN, Choice, HubRow, PageRow, VisitRow, failed
 from scentline.models.frontier.turns import Pace, ProportionalTurns
@@ -33,13 +33,13 @@ class Orders:
 
     def send(self, shard: Rows, choice: Choice, now: float, **said: Any) -> None:
         """Send the order for a choice; ``said`` are the fields that come from a row."""
-        name, candidates = host(said["url"]), self._candidates
+        name, candidates, memo = host(said["url"]), self._candidates, memo_of(shard, said["url"])
         robots = candidates.robots.told(shard, said["url"], now)
         order = FetchOrder(
             predicate=choice.predicate, policy=choice.policy, explored=choice.explored,
             probability=choice.probability, priority=choice.priority, expected=choice.expected,
             comes=choice.comes, delay=candidates.clocks.apart(name), robots=robots,
-            memo=memo_of(shard, said["url"]), **said,
+            memo=memo.memo, source=memo.source, **said,
         )  # fmt: skip
         topic = RENDERS if order.render else FETCHES
         shard.send(topic, partition_of(name, self._partitions), None, encode(order))
@@ -83,6 +83,7 @@ class Visiting(ABC, Generic[Row]):
             depth=0 if page is None else page.depth, silent=page is not None and page.silent,
             render=self._candidates.renders.always or (page is not None and page.render),
             requests=self._candidates.answered, revisit=revisit,
+            referrer="" if page is None else referrer_of(shard, page),
         )  # fmt: skip
 
     def _lease(self, shard: Rows, row: Row, number: int, lease: float, now: float) -> None:
@@ -144,6 +145,7 @@ class Leases:
             url=row.url, order=row.attempts, lease=row.lease, depth=row.depth, silent=silent, vouched=vouched,
             render=row.render,
             requests=self._candidates.answered + self._candidates.flights.pages,
+            referrer=referrer_of(shard, row),
         )  # fmt: skip
         by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
         self._tally.orders[choice.predicate, by] += 1

@@ -357,9 +357,10 @@ class CountsRow(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
 
 
 class MemoRow(msgspec.Struct, array_like=True, frozen=True, tag="memo"):
-    """What a client of the door keeps with a URL."""
+    """What a client of the door keeps with a URL, and the URL that redirects to it, the first of several."""
 
-    memo: str
+    memo: str = ""
+    source: str = ""
 
 
 FrontierRow: TypeAlias = (

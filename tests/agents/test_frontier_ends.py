@@ -5,18 +5,19 @@ A visit is the first to a page, one of a judged page, or one of a hub for its li
 
 import copy
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from scentline.models.facts import Missing, Page, Same
+from scentline.models.facts import Missing, Moved, Page, Same
 from scentline.models.frontier.keys import START_KEY, TOTALS_KEY
 from scentline.models.frontier.pages import LOST
 from scentline.models.frontier.rows import FrontierRow
 from scentline.models.records import Revisit, Visit
 from tests.agents.forms import hub
 from tests.agents.judging import an_order
-from tests.agents.scenarios import CAME_OF, DAY, NOW, YES, Frontiers, Scenario, ended, seeded
+from tests.agents.scenarios import CAME_OF, DAY, NOW, YES, Frontiers, Scenario, ended, linked, seeded
 from tests.cases import each_case
 
 URL, NAME = "http://a.org/", "a.org"
@@ -191,3 +192,20 @@ def test_an_order_that_a_crash_kept_out_of_its_row_is_waited_for(frontier: Front
     assert (front.flying, front.order()) == ({URL}, [])
     front.hear(ended(URL, RESULTS["page"], front.now, 2, visit, **TOLD))
     assert (front.flying, front.state(URL)) == (set(), "judged")
+
+
+def test_an_order_tells_which_page_links_to_its_url_and_which_url_first_redirects_to_it(
+    frontier: Frontiers,
+) -> None:
+    front = frontier(fetch={"delay_seconds": 0.0}, lease_seconds=1e6)
+    front.hear(seeded(URL))
+    chain = [f"{URL}{number}" for number in range(3)]
+    (seed,) = front.order()
+    front.hear(ended(URL, YES), linked(URL, chain[:1]))
+    (link,) = front.order()
+    told = [(seed.referrer, seed.source), (link.referrer, link.source)]
+    for before, after in pairwise(chain):
+        front.deliver(front.hear(ended(before, Moved(after))))
+        (order,) = front.order()
+        told.append((order.referrer, order.source))
+    assert told == [("", ""), (URL, ""), ("", chain[0]), ("", chain[0])]
