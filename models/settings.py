@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     SecretStr,
-    StringConstraints,
     field_validator,
     model_validator,
 )  # fmt: skip
 
 from scentline.models.by_host import Route, header, route
+from scentline.models.columns import Fields
 from scentline.models.formats import Format
 from scentline.models.papers.news import news_prefix
 from scentline.models.papers.ways import RANKINGS, VISITS
@@ -36,7 +35,6 @@ Ordering = Literal[
     "behaviour-fetch", "behaviour-discovery", "volume", "overall-visit", "average-visit", "overall-referral",
     "average-referral", "visits",
 ]  # fmt: skip
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
 AUTO = "auto"  #: Stands for the table of word vectors that comes with the program.
 
 
@@ -366,14 +364,6 @@ class RevisitSettings(Section):
     _intervals = model_validator(mode="after")(_with_intervals)
 
 
-def _extracts(expression: str) -> str:
-    # Imported on use: it brings lxml.
-    from scentline.models.extract import compiled
-
-    compiled(expression)
-    return expression
-
-
 class CrawlSettings(Section):
     """What a frontier goes by."""
 
@@ -386,7 +376,7 @@ class CrawlSettings(Section):
     news: NewsSettings = NewsSettings()
     revisit: RevisitSettings = RevisitSettings()
     #: Fields of pages that satisfy a predicate, for `export`: name, and css:SELECTOR or xpath:EXPRESSION.
-    extract: dict[Name, Annotated[str, AfterValidator(_extracts)]] = Field(default_factory=dict)
+    extract: Fields = Field(default_factory=dict)
 
     @property
     def semantic(self) -> str | None:

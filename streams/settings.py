@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from scentline.models.accesslog.entry import JsonLines
 from scentline.models.accesslog.formats import parsers
+from scentline.models.columns import Name
 from scentline.models.errors import ScentlineError
 from scentline.models.settings import (
     BrowseSettings,
@@ -25,7 +26,6 @@ from scentline.models.settings import (
     CountOrNone,
     CrawlSettings,
     JudgeSettings,
-    Name,
     Positive,
     Section,
 )  # fmt: skip

@@ -20,7 +20,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "Steer": {"steer": ("seed", "steer", "predicate")},
     "Look": {
         "look": ("window", "top", "harvest", "matches", "refused", "dead-letters"),
-        "changes": ("changes",), "explain": ("explain", "audit"),
+        "changes": ("changes",), "export": ("export",), "explain": ("explain", "audit"),
     },
     "Operate": {
         "operate": ("topics", "lag", "snapshot", "config", "state", "forget-user"),

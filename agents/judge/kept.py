@@ -34,7 +34,7 @@ class KeepingError(ScentlineError):
 
 #: An entry of an index: a page's importance, the offset and length of its records in the file, its identifier
 #: and the time it was judged at. The last two are zero for a visit that found a page unchanged.
-_ENTRY = struct.Struct(f"<dQQ{IDENTIFIER_BYTES}sd")
+ENTRY = struct.Struct(f"<dQQ{IDENTIFIER_BYTES}sd")
 _VISIT = bytes(IDENTIFIER_BYTES)
 
 
@@ -100,7 +100,7 @@ class KeptPages:
         except OSError:
             self._file.truncate(offset)  # readers would stop at half a record
             raise
-        _write_all(self._index, _ENTRY.pack(importance, offset, len(records), page, judged))
+        _write_all(self._index, ENTRY.pack(importance, offset, len(records), page, judged))
         self._sizes[path] += len(records)
 
     def _begin(self) -> None:
@@ -112,7 +112,7 @@ class KeptPages:
         path = self._directory / f"{last + 1:08d}.warc.gz"
         # Unbuffered: closing the file does not retry what did not fit on the disk.
         self._file = path.open("xb", buffering=0)
-        self._index = _index(path).open("wb", buffering=0)
+        self._index = index_of(path).open("wb", buffering=0)
         self._sizes[path] = 0
 
     def _drop(self) -> None:
@@ -147,7 +147,7 @@ class KeptPages:
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
-        _index(path).unlink(missing_ok=True)
+        index_of(path).unlink(missing_ok=True)
         del self._sizes[path]
 
     def close(self) -> None:
@@ -176,7 +176,8 @@ def newest_first(data: Path, most: int) -> Iterator[Copy]:
         yield from (copy for copy in reversed(_entries(path, last=most)) if copy.page != _VISIT)
 
 
-def _index(path: Path) -> Path:
+def index_of(path: Path) -> Path:
+    """Return the file's index."""
     return path.with_name(f"{path.name.partition('.')[0]}.index")
 
 
@@ -188,13 +189,13 @@ def _unknown(path: Path, size: int) -> Copy:
 def _entries(path: Path, page: bytes = b"", last: int = 0) -> list[Copy]:
     """Return a file's whole index entries in order: all, the ``last`` ones, or those of a ``page``."""
     try:
-        found = _index(path).read_bytes()
+        found = index_of(path).read_bytes()
     except FileNotFoundError:
         return []
     if page not in found:
         return []
-    whole = found[: len(found) // _ENTRY.size * _ENTRY.size]
-    entries = _ENTRY.iter_unpack(whole[-last * _ENTRY.size :])
+    whole = found[: len(found) // ENTRY.size * ENTRY.size]
+    entries = ENTRY.iter_unpack(whole[-last * ENTRY.size :])
     return [Copy(worth, path, *rest) for worth, *rest in entries if page in (b"", rest[2])]
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -118,6 +119,14 @@ def followed(settings: Settings, topic: str, follow: bool = False) -> Iterator[l
         yield [_noted(offsets, number, records) for number, records in partitions.items()]
 
 
+def by_partition(
+    settings: Settings, topic: str, starts: Mapping[int, int] = MappingProxyType({})
+) -> Iterator[Mapping[int, Iterable[Entry]]]:
+    """Yield a topic's records once, by partition; some before ``starts`` are left out. Raises as `followed`."""
+    read = _at_broker if settings.on_kafka else _embedded
+    yield from read(settings, topic, dict(starts), False)
+
+
 def _noted(offsets: dict[int, int], number: int, records: Iterable[Entry]) -> Iterator[Entry]:
     """Yield a partition's records, and keep the next offset in ``offsets``."""
     for entry in records:
@@ -132,8 +141,8 @@ def _embedded(
     making = asyncio.Runner() if follow else nullcontext()
     with Journal.open(settings.data / "journal", read_only=True) as journal, making as runner:
         partitions = range(journal.partitions(topic)) if topic in journal.topics() else range(0)
-        offsets.update({number: journal.start(topic, number) for number in partitions})
-        yield {number: entries(journal, topic, number) for number in partitions}
+        offsets.update({each: max(offsets.get(each, 0), journal.start(topic, each)) for each in partitions})
+        yield {number: entries(journal, topic, number, offsets[number]) for number in partitions}
         while runner is not None:
             runner.run(journal.wait({(topic, number): offset for number, offset in offsets.items()}))
             yield {number: journal.read(topic, number, at, READ_AT_ONCE) for number, at in offsets.items()}

@@ -16,8 +16,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from scentline.agents.cli.output import print_table
 from scentline.agents.judge.predicates import check_judges
 from scentline.agents.stored import table_of
+from scentline.models.columns import Name
 from scentline.models.predicate import Predicate, parse
-from scentline.models.settings import Name
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline_lab.evaluate import tables
 from scentline_lab.evaluate.pictures import (

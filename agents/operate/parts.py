@@ -1,0 +1,149 @@
+"""The parts of an export: files in a directory, and beside them how far it has come.
+
+A part is written whole or not at all, and counts once the cursor says so: what else a killed export left is
+removed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from scentline.agents.stored import read_stored, write_stored
+from scentline.models.columns import COLUMNS, LINKS, VERDICTS
+from scentline.models.errors import ScentlineError
+from scentline.streams.settings import ConfigurationError
+
+Form: TypeAlias = Literal["parquet", "jsonl", "csv"]
+#: The values of a page, in the order of the columns.
+Row: TypeAlias = Sequence[Any]
+
+CURSOR = "_export.json"
+_MOST_BYTES = 10_000_000
+
+
+class ExportError(ScentlineError, ValueError):
+    """A directory whose export can't go on; the text says why, and what to do."""
+
+
+class Cursor(msgspec.Struct, kw_only=True):
+    """How far an export has come."""
+
+    version: Literal[1] = 1
+    form: Form
+    #: The type or the expression of each column by its name.
+    columns: dict[str, str]
+    #: The predicates of which pages satisfy one; empty for all, None for every judged page.
+    predicates: list[str] | None
+    #: The next offset of each partition of `outcomes`.
+    offsets: dict[int, int] = {}
+    rows: int = 0
+    parts: int = 0
+
+
+def columns_of(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns of an export with some fields."""
+    return {column.name: column.type for column in COLUMNS} | dict(fields)
+
+
+def _read(data: bytes) -> Cursor:
+    try:
+        return msgspec.json.decode(data, type=Cursor)
+    except msgspec.MsgspecError as error:
+        raise ExportError(f"not the state of an export: {error}; give another directory") from error
+
+
+def resumed(out: Path, asked: Cursor) -> Cursor:
+    """Return how far the export in a directory has come, ``asked`` where there is none.
+
+    Parts that it does not count are removed. Raises `ExportError`.
+    """
+    path = out / CURSOR
+    if not path.exists():
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise ExportError(f"--out {out}: expected an empty directory, a new one, or one of an export")
+        return asked
+    known = read_stored(path, _MOST_BYTES, _read, ExportError, str(path))
+    for name in ("form", "columns", "predicates"):
+        before, now = getattr(known, name), getattr(asked, name)
+        if before != now:
+            raise ExportError(f"--out {out}: was begun with {name} {before}, not {now}; give another directory")
+    for part in out.glob("part-*"):
+        if part.name not in {name_of(known, number + 1) for number in range(known.parts)}:
+            part.unlink()
+    return known
+
+
+def name_of(cursor: Cursor, number: int) -> str:
+    """Return the name of a part, counted from 1."""
+    return f"part-{number:05d}.{cursor.form}"
+
+
+def advance(out: Path, cursor: Cursor) -> None:
+    """Write how far an export has come; raises `OSError`."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_stored(out / CURSOR, msgspec.json.encode(cursor))
+
+
+class Part(Protocol):
+    """A part that is being written."""
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Add rows."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+class Lines:
+    """A part of lines."""
+
+    def __init__(self, head: Iterable[str], line: Callable[[Row], str], file: BinaryIO) -> None:
+        self._file, self._line = file, line
+        file.writelines(f"{each}\n".encode() for each in head)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Add rows."""
+        self._file.writelines(f"{self._line(row)}\n".encode() for row in rows)
+
+    def close(self) -> None:
+        """Do nothing: nothing is left."""
+
+
+def parquet(columns: Mapping[str, str]) -> Callable[[BinaryIO], Part]:
+    """Return what begins parts in Parquet; raises `ConfigurationError` where pyarrow is missing."""
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetWriter
+    except ImportError as error:
+        raise ConfigurationError(
+            "--format parquet: needs pyarrow: pip install 'scentline[parquet]', or give --format jsonl or csv"
+        ) from error
+    types: dict[str, Any] = {
+        "int16": pa.int16(), "int32": pa.int32(), "timestamp": pa.timestamp("us", "UTC"),
+        "list<string>": pa.list_(pa.string()),
+        LINKS: pa.list_(pa.struct({"url": pa.string(), "anchor": pa.string()})),
+        VERDICTS: pa.list_(pa.struct({
+            "name": pa.string(), "holds": pa.bool_(), "score": pa.float64(), "expected": pa.float64(),
+        })),
+    }  # fmt: skip
+    schema = pa.schema([(name, types.get(kind, pa.string())) for name, kind in columns.items()])
+
+    class Table:
+        """A part in Parquet, of a row group for each addition."""
+
+        def __init__(self, file: BinaryIO) -> None:
+            self._writer = ParquetWriter(file, schema, compression="zstd")
+
+        def write(self, rows: Sequence[Row]) -> None:
+            """Add rows."""
+            columns = zip(zip(*rows, strict=True), schema.types, strict=True)
+            arrays = [pa.array(values, kind) for values, kind in columns]
+            self._writer.write_batch(pa.record_batch(arrays, schema))
+
+        def close(self) -> None:
+            """Write the footer."""
+            self._writer.close()
+
+    return Table
