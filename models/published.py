@@ -83,31 +83,10 @@ class Counted(msgspec.Struct, kw_only=True):
     again: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-class Listed(msgspec.Struct, kw_only=True):
-    """The fields of an `Outcome` that an export needs."""
-
-    version: int = VERSION
-    url: Url
-    time: Time
-    title: str
-    verdict: Verdict
-    predicate: str
-    priority: Finite
-    expected: Finite | None
-    depth: Natural
-    origin: str
-    later: bool = False
-    again: bool | msgspec.UnsetType = msgspec.UNSET
-    left: str | msgspec.UnsetType = msgspec.UNSET
-    referrer: Url | msgspec.UnsetType = msgspec.UNSET
-    source: Url | msgspec.UnsetType = msgspec.UNSET
-
-
-Told = TypeVar("Told", bound=Counted | Listed | Outcome)
+Told = TypeVar("Told", bound=Counted | Outcome)
 
 _outcome = msgspec.json.Decoder(Outcome)
 _counted = msgspec.json.Decoder(Counted)
-_listed = msgspec.json.Decoder(Listed)
 _MOST_DIGITS = 19  #: An offset has fewer.
 
 
@@ -119,11 +98,6 @@ def read_outcome(value: bytes) -> Pack[Outcome]:
 def read_counted(value: bytes) -> Pack[Counted]:
     """Return the counted fields of an outcome, as `read_outcome` does."""
     return read_as(_counted, value)
-
-
-def read_listed(value: bytes) -> Listed:
-    """Return the fields of an outcome that an export needs; raises `RecordError`."""
-    return read_as(_listed, value).facts[0][2]
 
 
 def read_as(decoder: msgspec.json.Decoder[Told], value: bytes) -> Pack[Told]:

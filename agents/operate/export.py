@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,10 +25,9 @@ from scentline.agents.judge.question import PageError, Seen, Show, Work
 from scentline.agents.operate.control import check_known
 from scentline.agents.operate.parts import Cursor, ExportError, Part, Row, advance, name_of, resumed
 from scentline.agents.operate.record import by_partition
-from scentline.agents.operate.versions import Versions
+from scentline.agents.operate.versions import Listed, Versions, read_listed
 from scentline.agents.stored import whole
 from scentline.models.page import Verdict
-from scentline.models.published import Listed, read_listed
 from scentline.streams.settings import Settings
 from scentline.streams.topics import OUTCOMES
 from scentline.streams.transport.database import Entry
@@ -124,8 +123,9 @@ class Export:
             pages = self._pages(places)
             told = monotonic()
             while chunk := [*islice(pages, AT_ONCE)]:
-                with whole(self.out / name_of(cursor, cursor.parts + 1)) as file:
-                    writing = _Writing(self.new(file))
+                name = name_of(cursor, cursor.parts + 1)
+                with whole(self.out / name) as file, closing(self.new(file)) as part:
+                    writing = _Writing(part)
                     while chunk:
                         writing.add(chunk, contents.of(chunk), self.settings.extract)
                         if writing.full or stopped:
@@ -134,7 +134,7 @@ class Export:
                         if monotonic() - told > TELL_SECONDS:
                             told = monotonic()
                             self.tell(f"{cursor.rows + writing.rows:,} of {total:,} rows")
-                    writing.close()
+                    writing.flush()
                 cursor = msgspec.structs.replace(
                     cursor, rows=cursor.rows + writing.rows, parts=cursor.parts + 1,
                     offsets=cursor.offsets | writing.offsets,
@@ -179,7 +179,7 @@ class Export:
                     if entry.offset - start >= len(wanted):
                         break
                     if entry.offset >= start and wanted[entry.offset - start]:
-                        outcome, behind = read_listed(entry.value or b""), entry.offset + 1
+                        outcome, behind = read_listed(entry), entry.offset + 1
                         yield _Page(outcome, merged.get(entry.offset, outcome.verdict), number, behind)
 
 
@@ -207,15 +207,12 @@ class _Writing:
                 self._bytes += len(shown.text) + 100 * len(shown.links)
         self.rows += len(pages)
         if len(self._waiting) >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
-            self._flush()
+            self.flush()
 
-    def close(self) -> None:
-        """Write what waits, and end the part."""
-        self._flush()
-        self._part.close()
-
-    def _flush(self) -> None:
-        self._part.write(self._waiting)
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self._part.write(self._waiting)
         self._all_bytes += self._bytes
         self._waiting, self._bytes = [], 0
 

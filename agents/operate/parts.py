@@ -93,7 +93,7 @@ class Part(Protocol):
         """Add rows."""
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write what ends the part."""
 
 
 class Lines:
@@ -108,7 +108,7 @@ class Lines:
         self._file.writelines(f"{self._line(row)}\n".encode() for row in rows)
 
     def close(self) -> None:
-        """Do nothing: nothing is left."""
+        """Do nothing: nothing ends it."""
 
 
 def parquet(columns: Mapping[str, str]) -> Callable[[BinaryIO], Part]:

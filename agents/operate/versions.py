@@ -9,13 +9,33 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.models.page import Verdict, unknown
-from scentline.models.published import Listed, read_listed
-from scentline.models.records import RecordError
-from scentline.models.url import identifier
+from scentline.models.published import Counted, read_as
+from scentline.models.records import Finite, Natural, RecordError
+from scentline.models.url import Url, identifier
 from scentline.streams.transport.database import Entry
 
 # What an outcome is: the first of a page, one of a revisit, later verdicts on a visit, or that the page left.
 _FIRST, _AGAIN, _LATER, _LEFT = range(4)
+
+
+class Listed(Counted, kw_only=True):
+    """The fields of an outcome that an export needs, in place of all."""
+
+    predicate: str
+    priority: Finite
+    expected: Finite | None
+    depth: Natural
+    left: str | msgspec.UnsetType = msgspec.UNSET
+    referrer: Url | msgspec.UnsetType = msgspec.UNSET
+    source: Url | msgspec.UnsetType = msgspec.UNSET
+
+
+_decoder = msgspec.json.Decoder(Listed)
+
+
+def read_listed(entry: Entry) -> Listed:
+    """Return an outcome; raises `RecordError`."""
+    return read_as(_decoder, entry.value or b"").facts[0][2]
 
 
 class Versions:
@@ -30,7 +50,7 @@ class Versions:
         for entry in entries:
             self.end = entry.offset + 1
             with suppress(RecordError):  # an agent sends it to the dead letters
-                self._note(entry.offset, read_listed(entry.value or b""))
+                self._note(entry.offset, read_listed(entry))
 
     def _note(self, offset: int, outcome: Listed) -> None:
         left, again = outcome.left is not msgspec.UNSET, outcome.again is not msgspec.UNSET
