@@ -120,12 +120,9 @@ def _xml(data: bytes) -> Any:
     return root
 
 
-def _title(markup: Markup, root: Any) -> None:
-    """Tell of the first title that XML has."""
-    if title := next((each.text for each in root.iter("{*}title") if each.text), ""):
-        markup.start("title", {})
-        markup.data(title)
-        markup.end("title")
+def _title(root: Any) -> str:
+    """Return the first title that XML has, empty without one."""
+    return next((each.text for each in root.iter("{*}title") if each.text), "")
 
 
 def _attribute(element: Any, name: str) -> str:
@@ -138,7 +135,7 @@ def _docx(unpacked: _Unpacked, markup: Markup) -> None:
     related = unpacked.xml(f"word/_rels/{name.removeprefix('word/')}.rels").iter("{*}Relationship")
     styles = unpacked.xml("word/styles.xml").iterfind(".//{*}style/{*}name")
     heads = (each for each in styles if _attribute(each, "val").lower().startswith(("heading", "title")))
-    _title(markup, unpacked.xml("docProps/core.xml"))
+    markup.title = _title(unpacked.xml("docProps/core.xml"))
     _tell(
         markup, unpacked.xml(name), {each.get("Id"): each.get("Target", "") for each in related},
         {_attribute(each.getparent(), "styleId") for each in heads},
@@ -146,7 +143,7 @@ def _docx(unpacked: _Unpacked, markup: Markup) -> None:
 
 
 def _odt(unpacked: _Unpacked, markup: Markup) -> None:
-    _title(markup, unpacked.xml("meta.xml"))
+    markup.title = _title(unpacked.xml("meta.xml"))
     _tell(markup, unpacked.xml("content.xml"), {}, ())
 
 
@@ -173,19 +170,18 @@ def _epub(unpacked: _Unpacked, markup: Markup) -> None:
     root = unpacked.xml("META-INF/container.xml").find(".//{*}rootfile")
     place = "" if root is None else root.get("full-path", "")
     package = unpacked.xml(place)
-    _title(markup, package)
     files = {item.get("id"): item.get("href", "") for item in package.iter("{*}item")}
     for chapter in islice(package.iter("{*}itemref"), MAX_CHAPTERS):
         name = normpath(join(dirname(place), unquote(files.get(chapter.get("idref"), ""))))
         feed(decode(unpacked.data(name), None), markup)
+    markup.title = _title(package) or markup.title
 
 
 def _feed(root: Any, markup: Markup) -> None:
     """Tell of a feed: each entry's title is a heading and a link, its longest text follows."""
-    _title(markup, root)
     for entry in root.iter("{*}item", "{*}entry"):
         if markup.full:
-            return
+            break
         links = (each for each in entry.iterfind("{*}link") if each.get("rel", "alternate") == "alternate")
         href = next((found for each in links if (found := each.get("href") or (each.text or "").strip())), "")
         markup.start("h2", {})
@@ -196,6 +192,7 @@ def _feed(root: Any, markup: Markup) -> None:
         names = ("description", "summary", "encoded", "content")
         texts = ("".join(each.itertext()) for name in names for each in entry.iterfind(f"{{*}}{name}"))
         feed(max(texts, key=len, default=""), markup)
+    markup.title = _title(root)
 
 
 _READERS: Final[Mapping[Format, Callable[[_Unpacked, Markup], None]]] = MappingProxyType({

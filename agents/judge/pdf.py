@@ -162,9 +162,7 @@ def _tell(markup: Markup, pages: list[list[_Line]], title: str) -> None:
         ranked = ((size, list(lines)) for size, lines in groupby(next(filter(None, pages), ()), rank))
         size, lines = max(ranked, key=itemgetter(0), default=(0.0, []))
         title = " ".join(_seen(line.text) for line in lines) if size else ""
-    markup.start("title", {})
-    markup.data(title)
-    markup.end("title")
+    markup.title = title
     for heads, block in chain.from_iterable(groupby(page, rank) for page in pages):
         tag = "h2" if heads else "div"
         markup.start(tag, {})

@@ -33,7 +33,8 @@ def clock() -> float:
 
 def fetch(answer: Answer, **changes: object) -> Ended:
     async def run() -> Ended:
-        async with serving(answer) as server, Client(settings(**changes), clock) as client:
+        given = settings(**changes), clock, None, JudgeSettings().formats
+        async with serving(answer) as server, Client(*given) as client:
             return untimed(await client.fetch(server.origin + "/"))
 
     return asyncio.run(run())
@@ -99,8 +100,8 @@ FAILURES: list[tuple[Answer, dict[str, object], Ended]] = [
     ),
     *(
         (fixed(b"x" * 100, content_type=kind), {}, failed("unfit", f"content type {read}"))
-        for kind, read in {"image/png": "image/png", "application/pdf; charset=x": "application/pdf",
-                           "TEXT/CSS": "text/css"}.items()
+        for kind, read in {"image/png": "image/png", "application/zip; charset=x": "application/zip",
+                           "TEXT/CSS": "text/css", "binary/octet-stream": "unknown, and no document"}.items()
     ),
     (fixed(b"x", content_encoding="br"), {}, failed("unfit", "content encoding")),
     (fixed(b"x" * 3000), {"max_bytes": 2999}, TOO_LARGE),
@@ -131,6 +132,10 @@ PAGES: list[tuple[Answer, dict[str, object], bytes]] = [
         (fixed(b"x", content_type=kind), {}, b"x")
         for kind in ("text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "x", "a/b,text/html")
     ),
+    *(
+        (fixed(b"%PDF-1.4", content_type=kind), {}, b"%PDF-1.4")
+        for kind in ("application/pdf; charset=x", "Application/Octet-Stream")
+    ),
     (fixed(gzip.compress(TEXT), content_encoding="x-gzip"), {}, TEXT),
     (fixed(b"x" * 3000), {"max_bytes": 3000}, b"x" * 3000),
     (writing(THREE_KB), {"max_bytes": 3000}, b"x" * 3000),
@@ -156,39 +161,18 @@ def test_a_page_brings_the_headers_that_are_read_later() -> None:
     assert not page(fixed(b"x", x_robots_tag="otherbot: noindex")).nofollow
 
 
-@each_case(
-    ("kind", "body", "reason"),
-    [
-        ("application/pdf", b"x", None), ("Application/Octet-Stream", b"%PDF-1.4", None),
-        ("application/zip", b"PK\3\4", "content type application/zip"),
-        ("binary/octet-stream", b"MZ", "content type unknown, and no document"),
-    ],
-)  # fmt: skip
-@awaited
-async def test_documents_come_by_their_type_or_their_first_bytes(
-    kind: str, body: bytes, reason: str | None
-) -> None:
-    async with (
-        serving(fixed(body, content_type=kind)) as server,
-        Client(settings(), clock, formats=JudgeSettings().formats) as client,
-    ):
-        result = (await client.fetch(server.origin + "/")).result
-    assert getattr(result, "reason", None) == reason
-    assert "application/xhtml+xml,application/pdf;q=0.9," in server.requests[0].headers["accept"]
-
-
 @awaited
 async def test_requests_name_the_crawler_and_the_known_version_and_carry_no_cookies() -> None:
     name, known = "Test/1 (+mailto:me@example.org)", Version('"7"', "Thu, 01 Jan 1970 00:01:40 GMT")
     async with serving(fixed(b"x", set_cookie="a=b; Path=/")) as server:
-        async with Client(settings(user_agent=name), clock) as client:
+        async with Client(settings(user_agent=name), clock, None, JudgeSettings().formats) as client:
             for version in (None, known):
                 assert isinstance((await client.fetch(server.origin + "/", version)).result, Body)
         assert server.connections == 1
     plain, asked = (request.headers for request in server.requests)
     for headers in (plain, asked):
         assert (headers["user-agent"], headers["accept-encoding"]) == (name, "gzip, deflate")
-        assert headers["accept"].startswith("text/html")
+        assert headers["accept"].startswith("text/html,application/xhtml+xml,application/pdf;q=0.9,")
         assert "cookie" not in headers
     assert (asked["if-none-match"], asked["if-modified-since"]) == (known.etag, known.last_modified)
     assert {"if-none-match", "if-modified-since"}.isdisjoint(plain)
