@@ -1,15 +1,11 @@
 """The reference page of the settings, generated from the class: ``python -m deploy.settings_page``."""
 
-import inspect
 import json
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
-from scentline.models.settings import CrawlSettings, Section
+from scentline.agents.operate.starting import meanings
 from scentline.streams.settings import OPEN, Settings
 
 HEAD = """\
@@ -41,19 +37,6 @@ hockey = 'category("Sports") and "hockey"'
 #: Bounds as JSON Schema spells them, and as the page does.
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 TYPES = {"string": "text", "path": "path", "password": "secret", "array": "list", "object": "expression"}
-_FIELD = re.compile(r"((?:^    #: .*\n)*)^    (\w+): .*?(?:  #: (.*))?$", re.MULTILINE)
-
-
-def meanings() -> dict[str, str]:
-    """Return each dotted key's meaning: the comment above or behind its field."""
-    sections: list[tuple[str, type[BaseModel]]] = [("", CrawlSettings), ("", Settings)]
-    sections += [(f"{name}.", type(value)) for name, value in Settings() if isinstance(value, Section)]
-    return {
-        prefix + name: behind or re.sub(r"\s*#: ", " ", above).strip()
-        for prefix, section in sections
-        for above, name, behind in _FIELD.findall(inspect.getsource(section))
-        if above or behind
-    }
 
 
 def markdown() -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -35,6 +36,15 @@ Ordering = Literal[
     "behaviour-fetch", "behaviour-discovery", "volume", "overall-visit", "average-visit", "overall-referral",
     "average-referral", "visits",
 ]  # fmt: skip
+
+
+def _canonical(url: str) -> str:
+    if (known_as := canonical(url)) is None:
+        raise ValueError(f"{url!r} can't be crawled; expected an http or https URL")
+    return known_as
+
+
+PageUrl = Annotated[str, AfterValidator(_canonical)]  #: URL of a page, made canonical.
 AUTO = "auto"  #: Stands for the table of word vectors that comes with the program.
 
 
@@ -322,29 +332,15 @@ class NewsSettings(Section):
     pages: Count = 100_000  #: Pages whose clicks are kept; the least clicked are forgotten first.
     #: Pairs of linked pages; the pages with the fewest are forgotten first.
     links: Annotated[int, Field(ge=2000)] = 500_000
-    hubs_given: tuple[str, ...] = ()  #: URLs of hubs to revisit in the mode instant, whatever the log says.
+    hubs_given: tuple[PageUrl, ...] = ()  #: URLs of hubs to revisit in the mode instant, whatever the log says.
     #: News prefixes, likewise, such as example.org/news/ and example.org/view?.
-    prefixes_given: tuple[str, ...] = ()
+    prefixes_given: tuple[Annotated[str, AfterValidator(news_prefix)], ...] = ()
     #: Visits to hubs a minute, all workers together; hubs that bring more get more.
     visits_a_minute: Positive = 30.0
     shortest_seconds: Positive = 60.0  #: Shortest time between two visits to a hub.
     longest_seconds: Positive = 86_400.0  #: Longest time between two visits.
     #: Time between two searches for hubs and prefixes, while the log grows little.
     refresh_seconds: Positive = 300.0
-
-    @field_validator("hubs_given")
-    @classmethod
-    def _pages(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        found = [canonical(url) for url in value]
-        for url, known_as in zip(value, found, strict=True):
-            if known_as is None:
-                raise ValueError(f"{url!r} can't be crawled; expected an http or https URL")
-        return tuple(known_as for known_as in found if known_as is not None)
-
-    @field_validator("prefixes_given")
-    @classmethod
-    def _prefixes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(news_prefix(text) for text in value)
 
     _intervals = model_validator(mode="after")(_with_intervals)
 

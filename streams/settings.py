@@ -26,6 +26,7 @@ from scentline.models.settings import (
     CountOrNone,
     CrawlSettings,
     JudgeSettings,
+    PageUrl,
     Positive,
     Section,
 )  # fmt: skip
@@ -179,6 +180,7 @@ def _embedded(validated: dict[str, Any]) -> str:
 class Settings(CrawlSettings):
     """All settings: a few keys of the whole crawl, and a section for each part."""
 
+    seeds: tuple[PageUrl, ...] = ()  #: Pages from which `crawl` starts.
     data: Path = Path("scentline-data")  #: Directory of everything a crawl keeps.
     #: Where messages go: embedded://DIRECTORY or kafka://HOST:PORT.
     broker: str = Field(default_factory=_embedded, pattern=r"^(embedded|kafka)://.")

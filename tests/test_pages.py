@@ -20,13 +20,14 @@ from msgspec.structs import fields
 import deploy
 import scentline
 import scentline_lab
-from deploy.settings_page import markdown, meanings
+from deploy.settings_page import markdown
 from scentline.agents.door.leases import Taken
 from scentline.agents.fetch import guard
 from scentline.agents.fetch.orders import EXPIRED
 from scentline.agents.fetch.result import OUTCOMES
 from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS
 from scentline.agents.judge.kept import files
+from scentline.agents.operate.starting import meanings
 from scentline.models.accesslog.entry import DEFAULTS
 from scentline.models.accesslog.formats import RECOGNISED
 from scentline.models.frontier.flights import OUTCOMES as REVISIT_OUTCOMES

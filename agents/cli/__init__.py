@@ -16,6 +16,7 @@ from scentline.streams.memory import collect_seldom, import_sparingly, uncollect
 
 #: The commands by group and order of the help, and by module: importing a module registers its commands.
 GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "Begin": {"trying": ("init", "judge")},
     "Crawl": {"crawl": ("crawl", "feed", "worker", "serve-archive")},
     "Steer": {"steer": ("seed", "steer", "predicate")},
     "Look": {

@@ -68,10 +68,13 @@ def crawl(
         from scentline.agents.worker.command import CrawlOptions, run
     from scentline.agents.window.process import beside
 
-    given_files = tuple(seeds or ()), tuple(logs or ()), tuple(archives or ())
     join = join or given.options["broker"] is not None
-    options = CrawlOptions(*given_files, as_json, follow, keep_up, beside if window else None, join, quiet)
-    status = run(of_site(given.settings(), site, logs or ()), options)
+    options = CrawlOptions(
+        tuple(logs or ()), tuple(archives or ()), as_json, follow, keep_up, beside if window else None, join,
+        quiet,
+    )  # fmt: skip
+    settings = given.settings(seeds=tuple(seeds) if seeds else None)
+    status = run(of_site(settings, site, logs or ()), options)
     if status:
         raise typer.Exit(status)
 

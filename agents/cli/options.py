@@ -211,6 +211,7 @@ _CRAWL: Mapping[str, tuple[str, object]] = {
 #: The options that commands share, by the name under which a command `takes` them: keys and annotations.
 _SETTINGS: Mapping[str, Mapping[str, tuple[str, object]]] = {
     "crawl": _CRAWL,
+    "judge": {name: _CRAWL[name] for name in ("predicates", "labels")},
     "data": {"data": ("data", DataDirectory)},
     "broker": {"broker": ("broker", BrokerAddress)},
 }
@@ -289,7 +290,8 @@ def command(name: str, *lines: str, takes: Sequence[str] = ("data",)) -> Callabl
     """Register a command by its full name, with the examples of its help.
 
     A command whose first parameter is `Given` has --config, --set and the options that it ``takes``: "data" and
-    "broker", "crawl" (those of a crawl that are settings), "since", and one of `_ROWS` for the output.
+    "broker", "crawl" (those of a crawl that are settings), "judge" (of these, those of judging), "since", and
+    one of `_ROWS` for the output.
     """
     *above, own = name.split()
     group = _GROUPS[above[0]] if above else app

@@ -29,7 +29,6 @@ from scentline.models.facts import Access
 from scentline.models.predicate import parse
 from scentline.models.semantic import SemanticTableError
 from scentline.models.settings import AUTO, LONGEST_LEASE
-from scentline.models.url import canonical
 from scentline.streams.memory import import_aiohttp, import_faust, uncollected
 from scentline.streams.settings import ConfigurationError, Settings
 
@@ -67,7 +66,6 @@ KEEP_UP_SHARE = 0.5
 class CrawlOptions:
     """The options of a crawl beside its settings."""
 
-    seeds: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
     archives: tuple[Path, ...] = ()
     as_json: bool = False
@@ -121,7 +119,7 @@ def run(settings: Settings, options: CrawlOptions) -> int:
     if options.as_json:
         print(json.dumps(summary(status, settings.frontier.rule)))
     # A refused seed drawn from a log is no error.
-    refused = options.seeds and not status.refused_seeds.isdisjoint(seeds)
+    refused = settings.seeds and not status.refused_seeds.isdisjoint(seeds)
     return INTERRUPTED if interrupted else FRUITLESS if refused or not status.fetched else 0
 
 
@@ -197,18 +195,14 @@ def _check_table(settings: Settings) -> None:
 
 
 def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
+    if settings.seeds:
+        return [*settings.seeds]
     hubs = settings.news.hubs_given if settings.frontier.mode == "instant" else ()
-    if not options.seeds and not options.logs and not hubs:
+    if not options.logs and not hubs:
         if kept_settings(settings.data) is not None or settings.door.address:
             return []  # it continues from its tables, or a door's clients bring seeds
         raise ConfigurationError("a crawl needs somewhere to start: --seed URL, --log FILE or both")
-    if not options.seeds:
-        return [*hubs, *(seeds_of_log(options.logs[0], settings) if options.logs else ())]
-    found = [(url, canonical(url)) for url in options.seeds]
-    for url, known_as in found:
-        if known_as is None:
-            raise ConfigurationError(f"--seed {url!r} can't be crawled; expected an http or https URL")
-    return [known_as for _, known_as in found if known_as is not None]
+    return [*hubs, *(seeds_of_log(options.logs[0], settings) if options.logs else ())]
 
 
 def summary(status: "Status", policy: str) -> dict[str, object]:

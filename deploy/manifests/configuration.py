@@ -1,15 +1,10 @@
 """The workers' settings file: every key, those of production set, the others as comments."""
 
-import json
-import textwrap
-from collections.abc import Mapping
 from typing import Any
 
-from pydantic.fields import FieldInfo
-
 from deploy.manifests.topics import CLUSTER, PARTITIONS, REPLICAS
-from deploy.settings_page import meanings
-from scentline.streams.settings import PREFIX, keys
+from scentline.agents.operate.starting import commented
+from scentline.streams.settings import keys
 
 #: The paths of a worker's container.
 DATA = "/var/lib/scentline"
@@ -44,23 +39,4 @@ def configuration(prefix: str = "") -> str:
     known, given = keys(), GIVEN | ({"kafka.prefix": prefix} if prefix else {})
     if unknown := given.keys() - known.keys():
         raise ValueError(f"writing scentline.toml: no such settings: {', '.join(sorted(unknown))}")
-    lines = [_HEAD]
-    section, meaning = "", meanings()
-    for key, field in known.items():
-        here, dot, name = key.rpartition(".")
-        if dot and here != section:
-            section = here
-            lines.append(f"\n[{section}]")
-        lines += textwrap.wrap(meaning[key], 108, initial_indent="# ", subsequent_indent="# ")
-        lines.append(_entry(key, name, field, given))
-    return "\n".join(lines) + "\n"
-
-
-def _entry(key: str, name: str, field: FieldInfo, given: Mapping[str, Any]) -> str:
-    if key in given:
-        return f"{name} = {json.dumps(given[key])}"
-    if "SecretStr" in str(field.annotation):
-        return f"# {name}: from the environment, {PREFIX}{key.upper().replace('.', '__')}"
-    if field.default is None:
-        return f"# {name}: none"
-    return f"# {name} = {json.dumps(field.default)}"
+    return "\n".join([_HEAD, *commented(given, known)]) + "\n"

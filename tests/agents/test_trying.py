@@ -1,0 +1,129 @@
+"""A crawl is begun by a file of settings, and tried out on single pages before it runs."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scentline.agents.offline.serve import ServerProcess
+from scentline.streams.settings import keys, load
+from tests.agents.commands import complaint, printed, scentline, typed
+from tests.agents.test_archive import page, write
+from tests.agents.test_documents import with_reportlab
+
+SITE, MUGS = "http://example.org/", "http://shop.test/mugs/"
+MUG = """<html><title>Blue \x1b[2J mug</title><meta name=description content="A mug">
+<h1>Mug</h1><p>It is blue, holds tea and is for the morning. <a href=red>Red one</a><p class=price>9.50"""
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    html = [("Content-Type", "text/html")]
+    archive = write(
+        tmp_path_factory.mktemp("web") / "pages.warc.gz",
+        page(SITE, b"<title>Example</title><h1>An example</h1><a href=/b>more</a>"),
+        page(f"{SITE}b", b"<title>More examples</title><p>More."),
+        (f"{MUGS}blue", "200 OK", html, MUG.encode()),
+        (f"{MUGS}moved", "302 Found", [("Location", "blue")], b""),
+        (f"{MUGS}bare", "200 OK", html, b"<div id=root></div><script src=app.js></script>"),
+        (
+            "http://closed.test/robots.txt",
+            "200 OK",
+            [("Content-Type", "text/plain")],
+            b"User-agent: *\nDisallow: /",
+        ),
+    )
+    with ServerProcess.archive([archive]) as server:
+        yield server.url
+
+
+def judged(cwd: Path, proxy: str, *arguments: str) -> list[dict[str, Any]]:
+    """Return what is seen, as JSON."""
+    run = scentline(cwd, "judge", *arguments, "--json", SCENTLINE_FETCH__PROXY=proxy)
+    looks = list(map(json.loads, run.stdout.splitlines()))
+    assert run.returncode == any(look["missing"] for look in looks), run.stderr
+    return looks
+
+
+@pytest.mark.parametrize("use", ["topic", "watch-list", "data-set", "proxy-log"])
+def test_a_file_of_settings_runs_as_it_stands(tmp_path: Path, proxy: str, use: str) -> None:
+    (tmp_path / "access.log").write_text(
+        f"1700000000.123 10 10.0.0.7 TCP_MISS/200 512 GET {SITE} - DIRECT/- text/html\n"
+    )
+    _, *lines = printed(tmp_path, "init", use).splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        run = typed(
+            tmp_path, line.strip(), SCENTLINE_FETCH__PROXY=proxy, SCENTLINE_FETCH__DELAY_SECONDS="0",
+            SCENTLINE_FRONTIER__REQUESTS="5",  # a watch list has no end
+        )  # fmt: skip
+        assert (run.returncode, "error" in run.stderr) == (0, False), run.stderr
+    name = next(iter(load(cwd=tmp_path, environ={}).settings.predicates))
+    assert SITE in printed(tmp_path, "matches", name)
+
+
+@pytest.mark.parametrize("use", ["topic", "watch-list", "data-set", "proxy-log"])
+def test_what_a_file_has_in_comments_are_the_defaults(tmp_path: Path, use: str) -> None:
+    printed(tmp_path, "init", use, "--seed", MUGS, "--contact", "me@YOUR.SITE", "--out", "mugs.toml")
+    text = (tmp_path / "mugs.toml").read_text()
+    assert (
+        "example.org/s" not in text
+        and "(+me@YOUR.SITE)" in text
+        and 'seeds = ["http://shop.test/mugs/"]' in text
+    )
+    section, shown = "", dict[str, object]()
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = f"{line[1:-1]}."
+        elif (found := re.match(r"# (\w+ = .*)", line)) is not None:
+            shown |= {f"{section}{name}": value for name, value in tomllib.loads(found[1]).items()}
+    known = {name: field.default for name, field in keys().items() if name in shown}
+    assert shown and known == {name: tuple(v) if isinstance(v, list) else v for name, v in shown.items()}
+    load(cwd=tmp_path, config_file=tmp_path / "mugs.toml", environ={})
+
+
+def test_no_file_is_replaced_and_a_contact_can_be_reached(tmp_path: Path) -> None:
+    (tmp_path / "scentline.toml").write_text("mine")
+    assert complaint(tmp_path, "init", "topic") == "--out scentline.toml: can't be written: File exists"
+    assert "--contact 'me': expected a URL" in complaint(
+        tmp_path, "init", "topic", "--contact", "me", "--out", "b"
+    )
+    assert (tmp_path / "scentline.toml").read_text() == "mine"
+
+
+def test_a_page_is_seen_as_a_crawl_would_with_what_decides_its_verdict(tmp_path: Path, proxy: str) -> None:
+    (tmp_path / "mug.html").write_text(MUG)
+    asked = ("--predicate", 'mug=("mug" or "jug") and not ("tea" and "milk")', "--predicate", 'cold=not "tea"')
+    fields = ("--set", "extract.price=css:.price", "--set", "extract.none=css:.none")
+    (fetched,) = judged(tmp_path, proxy, f"{MUGS}moved", *asked, *fields)
+    (read,) = judged(tmp_path, proxy, "mug.html", "--url", f"{MUGS}blue", *asked, *fields)
+    assert read["seen"] == fetched["seen"] and read["url"] == fetched["url"] == f"{MUGS}blue"
+    seen = fetched["seen"]
+    assert seen["links"] == [[f"{MUGS}red", "Red one"]] and seen["extract"] == {"price": "9.50"}
+    assert seen["verdict"] == {"mug": True, "cold": False}
+    sentence = "It is blue, holds tea and is for the morning."
+    assert seen["decided"] == {
+        "mug": ['"mug" and not "milk"', f"Mug {sentence}"],
+        "cold": ['not "tea"', sentence],
+    }
+    out = printed(tmp_path, "judge", "mug.html", *asked, *fields)
+    assert all(sign.isprintable() for sign in out if sign not in "\n\t")
+    assert "\nfield\tvalue\nprice\t9.50\nnone\t-\n" in out and f'\ncold\tno\tnot "tea"\t{sentence}\n' in out
+
+
+def test_it_is_told_why_a_crawl_refuses_a_page(tmp_path: Path, proxy: str) -> None:
+    (tmp_path / "ice.pdf").write_bytes(with_reportlab())
+    (tmp_path / "picture.html").write_bytes(b"\x89PNG\r\n\x1a\n")
+    places = (f"{MUGS}bare", "http://closed.test/x", f"{MUGS}none", "ice.pdf", "picture.html", "none.html")
+    bare, closed, none, ice, picture, missing = judged(tmp_path, proxy, *places)
+    assert bare["seen"]["barred"] == "needs scripts"
+    assert [each["missing"] for each in (closed, none, missing)] == [
+        "robots.txt", "status 404", "the file can't be read: No such file or directory",
+    ]  # fmt: skip
+    assert ice["seen"]["title"] == "On ice"
+    assert picture["seen"]["barred"] == "not HTML or text: PNG image, served as text/html"
+    assert "names no contact" in complaint(tmp_path, "judge", SITE)
