@@ -122,6 +122,8 @@ def _lines(look: "Look") -> Iterator[str]:
         return
     if seen.barred:
         yield f"a crawl refuses it: {seen.barred}"
+    elif look.scripts:
+        yield "rendered: it needs scripts"
     if seen.failure:
         yield seen.failure
     yield f"title: {seen.title or '-'}"

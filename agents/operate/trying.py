@@ -15,6 +15,7 @@ from scentline.agents.judge.predicates import check_judges
 from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.judge.question import PageError, Seen, Show, Work
 from scentline.models.facts import Early, Missing, Moved
+from scentline.models.page import NEEDS_SCRIPTS
 from scentline.models.predicate import parse
 from scentline.models.url import canonical
 from scentline.streams.settings import Settings
@@ -29,12 +30,14 @@ class Look(NamedTuple):
     seen: Seen | None
     #: Why there is no page.
     missing: str = ""
+    #: Whether its content appears only once its scripts have run.
+    scripts: bool = False
 
 
 async def looks(settings: Settings, places: Sequence[str], url: str | None = None) -> AsyncIterator[Look]:
     """Yield a look at each place, in their order; ``url`` is that of a file's page.
 
-    robots.txt, delays and the rest hold as in a crawl. Raises `ConfigurationError` where no page can be judged.
+    robots.txt, delays and rendering are as in a crawl. Raises `ConfigurationError` where no page can be judged.
     """
     check_judges({name: parse(text) for name, text in settings.predicates.items()}, settings.judge)
     pages = {place: known_as for place in places if (known_as := canonical(place))}
@@ -42,7 +45,7 @@ async def looks(settings: Settings, places: Sequence[str], url: str | None = Non
     examiner = ExaminerProcess(Work.of(settings))
     try:
         await examiner.start()
-        async with Client(settings.fetch, time.time, formats=settings.judge.formats) as client:
+        async with _client(settings) as client:
             for place in places:
                 if place in pages:
                     found = await _fetched(client, pages[place], settings.fetch.redirects)
@@ -51,6 +54,15 @@ async def looks(settings: Settings, places: Sequence[str], url: str | None = Non
                 yield await _look(examiner, settings, place, *found)
     finally:
         await examiner.close()
+
+
+def _client(settings: Settings) -> Client:
+    if settings.render.pages == "never":
+        return Client(settings.fetch, time.time, formats=settings.judge.formats)
+    # Imported here: it needs the extra `render`.
+    from scentline.agents.render.client import Renderer
+
+    return Renderer(settings.fetch, settings.render, time.time, settings.judge.formats)
 
 
 async def _fetched(client: Client, url: str, redirects: int) -> tuple[str, Body | NoPage]:
@@ -81,9 +93,15 @@ async def _look(
 ) -> Look:
     if not isinstance(result, Body):
         return Look(place, url, None, result.reason if isinstance(result, Missing) else "unchanged")
-    kind = result.headers.get("content-type")
+
+    async def show(body: bytes, kind: str | None) -> Seen:
+        return await examiner.show(Show(url, body, kind, settings.predicates, settings.extract))
+
     try:
-        seen = await examiner.show(Show(url, result.body, kind, settings.predicates, settings.extract))
+        seen, how = await show(result.body, result.headers.get("content-type")), result.rendered
+        plain = seen if how is None else await show(how.plain, how.content_type)
     except PageError as error:
         return Look(place, url, None, str(error))
-    return Look(place, url, seen)
+    scripts = plain.barred == NEEDS_SCRIPTS
+    rendered = scripts or settings.render.pages == "always"
+    return Look(place, url, seen if rendered else plain, scripts=scripts)

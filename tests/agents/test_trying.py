@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
+from bench.fuzz.corpus import CORPUS, content
 from scentline.agents.offline.serve import ServerProcess
 from scentline.streams.settings import keys, load
 from tests.agents.commands import complaint, printed, scentline, typed
 from tests.agents.test_archive import page, write
-from tests.agents.test_documents import with_reportlab
 
 SITE, MUGS = "http://example.org/", "http://shop.test/mugs/"
-MUG = """<html><title>Blue \x1b[2J mug</title><meta name=description content="A mug">
-<h1>Mug</h1><p>It is blue, holds tea and is for the morning. <a href=red>Red one</a><p class=price>9.50"""
+MUG = """<html><title>Blue \x1b[2J mug</title><script>document.title = "Hot"</script><h1>Mug</h1>
+<p>It is blue, holds tea and is for the morning. <a href=red>Red one</a><p class=price>9.50"""
+SCRIPT = "document.title = 'Green mug'; root.innerText = 'It holds tea. '.repeat(30)"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         page(f"{SITE}b", b"<title>More examples</title><p>More."),
         (f"{MUGS}blue", "200 OK", html, MUG.encode()),
         (f"{MUGS}moved", "302 Found", [("Location", "blue")], b""),
-        (f"{MUGS}bare", "200 OK", html, b"<div id=root></div><script src=app.js></script>"),
+        (f"{MUGS}bare", "200 OK", html, f"<div id=root></div><script>{SCRIPT}</script>".encode()),
         (
             "http://closed.test/robots.txt",
             "200 OK",
@@ -116,14 +117,22 @@ def test_a_page_is_seen_as_a_crawl_would_with_what_decides_its_verdict(tmp_path:
 
 
 def test_it_is_told_why_a_crawl_refuses_a_page(tmp_path: Path, proxy: str) -> None:
-    (tmp_path / "ice.pdf").write_bytes(with_reportlab())
+    (tmp_path / "ice.pdf").write_bytes(content(CORPUS / "document" / "good-pdf"))
     (tmp_path / "picture.html").write_bytes(b"\x89PNG\r\n\x1a\n")
     places = (f"{MUGS}bare", "http://closed.test/x", f"{MUGS}none", "ice.pdf", "picture.html", "none.html")
     bare, closed, none, ice, picture, missing = judged(tmp_path, proxy, *places)
-    assert bare["seen"]["barred"] == "needs scripts"
+    assert (bare["seen"]["barred"], bare["scripts"]) == ("needs scripts", True)
     assert [each["missing"] for each in (closed, none, missing)] == [
         "robots.txt", "status 404", "the file can't be read: No such file or directory",
     ]  # fmt: skip
     assert ice["seen"]["title"] == "On ice"
     assert picture["seen"]["barred"] == "not HTML or text: PNG image, served as text/html"
     assert "names no contact" in complaint(tmp_path, "judge", SITE)
+
+
+def test_a_page_is_rendered_where_settings_say_so_and_it_needs_that(tmp_path: Path, proxy: str) -> None:
+    places = (f"{MUGS}bare", f"{MUGS}blue")
+    for pages, title in (("where-needed", "Blue \x1b[2J mug"), ("always", "Hot")):
+        bare, blue = judged(tmp_path, proxy, *places, "--set", f"render.pages={pages}")
+        assert [bare["scripts"], blue["scripts"]] == [True, False]
+        assert [bare["seen"]["title"], blue["seen"]["title"]] == ["Green mug", title]
