@@ -21,18 +21,21 @@ if TYPE_CHECKING:
     "scentline export --out pages",
     "scentline export --format parquet --out science.parquet science",
     "scentline export --format csv --out new --since 1d --all",
+    "scentline export --format wacz --out science.wacz science",
     takes=("data", "broker", "since"),
 )
 def export(
     given: Given,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory of the export's files.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="PLACE", help="Directory of the files; of wacz, the file.")
+    ],
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME]...", help="Only pages that satisfy one of these predicates."),
     ] = None,
     form: Annotated[
-        Literal["jsonl", "csv", "parquet"],
-        typer.Option("--format", help="JSON lines, CSV, or Parquet (needs scentline[parquet])."),
+        Literal["jsonl", "csv", "parquet", "wacz"],
+        typer.Option("--format", help="JSON lines, CSV, Parquet (scentline[parquet]), or WACZ, an archive."),
     ] = "jsonl",
     every: Annotated[
         bool, typer.Option("--all", help="Every judged page, not only those that satisfy a predicate.")
@@ -41,8 +44,10 @@ def export(
     """Write what pages hold as a data set: text, links, verdicts, and the fields of the settings [extract].
 
     The same command goes on where it was stopped or killed; later it adds what is new since. A page that was
-    visited again comes again.
+    visited again comes again. A WACZ has kept pages as they were fetched, and is made anew each time.
     """
+    from importlib.metadata import version
+
     from scentline.agents.operate.export import Export
     from scentline.agents.operate.parts import Cursor, Lines, columns_of, parquet
 
@@ -54,12 +59,17 @@ def export(
     shape: Shape[Row] = Shape([*columns], fields=partial(_fields, columns, form))
     lines = partial(Lines, shape.head(form), partial(shape.line, form=form))
     new, tell = parquet(columns) if form == "parquet" else lines, partial(typer.echo, err=True)
-    asked = Cursor(form=form, columns=columns, predicates=chosen)
-    cursor, missing, unread = Export(settings, chosen, given.begin, out, new, tell).run(asked)
-    typer.echo(f"{out}: {cursor.rows:,} rows in {cursor.parts:,} parts")
+    work, lost = Export(settings, chosen, given.begin, out, new, tell), "what they hold is null"
+    if form == "wacz":
+        written, missing, unread = work.archive(f"scentline {version('scentline')}")
+        done, lost = f"{written:,} pages", "it lacks them, or their text"
+    else:
+        cursor, missing, unread = work.run(Cursor(form=form, columns=columns, predicates=chosen))
+        done = f"{cursor.rows:,} rows in {cursor.parts:,} parts"
+    typer.echo(f"{out}: {done}")
     for number, what in (missing, "kept any more"), (unread, "readable within the bounds of [judge]"):
         if number:
-            tell(f"{number:,} pages are not {what}: what they hold is null")
+            tell(f"{number:,} pages are not {what}: {lost}")
 
 
 def _fields(columns: Mapping[str, str], form: str, row: "Row") -> Mapping[str, object]:

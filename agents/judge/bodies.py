@@ -37,6 +37,12 @@ class Bodies:
 
     def of(self, url: str, judged: float) -> Body | None:
         """Return the body of a page as judged at a time; None where it is not, or no longer, kept."""
+        with suppress(zlib.error):
+            return None if (found := self.records(url, judged)) is None else response_of(found)
+        return None
+
+    def records(self, url: str, judged: float) -> bytes | None:
+        """Return the records of a page as judged at a time, likewise."""
         page = identifier(url)
         key, rest = (int.from_bytes(part, "little") for part in (page[:8], page[8:]))
         keys = self._entries["page"]
@@ -44,14 +50,11 @@ class Bodies:
         for place in range(first, last):
             entry = self._entries[place]
             if entry["rest"] == rest and entry["judged"] == judged:
-                with suppress(OSError, zlib.error):
-                    return self._read(self._files[self._numbers[place]], entry)
+                with suppress(OSError), self._files[self._numbers[place]].open("rb") as file:
+                    file.seek(int(entry["offset"]))
+                    found: bytes = file.read(int(entry["length"]))
+                    return found
         return None
-
-    def _read(self, path: Path, entry: Any) -> Body:
-        with path.open("rb") as file:
-            file.seek(int(entry["offset"]))
-            return response_of(file.read(int(entry["length"])))
 
 
 def _table(path: Path) -> Any:

@@ -26,6 +26,7 @@ from scentline.agents.operate.control import check_known
 from scentline.agents.operate.parts import Cursor, ExportError, Part, Row, advance, name_of, resumed
 from scentline.agents.operate.record import by_partition
 from scentline.agents.operate.versions import Listed, Versions, read_listed
+from scentline.agents.operate.wacz import Wacz
 from scentline.agents.stored import whole
 from scentline.models.page import Verdict
 from scentline.streams.settings import Settings
@@ -88,6 +89,10 @@ class Contents:
             self._runner.run(read_all())
         return found
 
+    def records(self, page: _Page) -> bytes | None:
+        """Return a page's WARC records, None where it is not kept."""
+        return self._bodies.records(page.outcome.url, page.outcome.time)
+
     def _shown(self, page: _Page) -> Show | None:
         body = self._bodies.of(page.outcome.url, page.outcome.time)
         fields = self._fields if any(page.verdict.values()) else {}
@@ -116,7 +121,7 @@ class Export:
         cursor = resumed(self.out, asked)
         with ExitStack() as resources:
             stopped = resources.enter_context(_stopping())
-            places, ends = self._plan(cursor, stopped)
+            places, ends = self._plan(cursor.offsets, stopped)
             advance(self.out, cursor)
             total = cursor.rows + sum(len(offsets) for offsets, _ in places.values())
             contents = Contents(self.settings, resources)
@@ -146,15 +151,32 @@ class Export:
             advance(self.out, cursor)
             return cursor, contents.missing, contents.unread
 
-    def _plan(self, cursor: Cursor, stopped: Sequence[int]) -> tuple[_Places, dict[int, int]]:
-        """Return what to write of each partition, and the partitions' ends."""
+    def archive(self, software: str) -> tuple[int, int, int]:
+        """Write the kept pages as one WACZ file; return how many, and the pages not kept and not read."""
+        written = 0
+        with ExitStack() as resources:
+            stopped = resources.enter_context(_stopping())
+            places, _ = self._plan({}, stopped)
+            contents, pages = Contents(self.settings, resources), self._pages(places)
+            with whole(self.out) as file, closing(Wacz(file, software)) as wacz:
+                while chunk := [*islice(pages, AT_ONCE)]:
+                    for page, seen in zip(chunk, contents.of(chunk), strict=True):
+                        if records := contents.records(page):
+                            wacz.add(records, page.outcome.title, None if seen is None else seen.text)
+                            written += 1
+                    if stopped:
+                        raise KeyboardInterrupt
+            return written, contents.missing, contents.unread
+
+    def _plan(self, offsets: Mapping[int, int], stopped: Sequence[int]) -> tuple[_Places, dict[int, int]]:
+        """Return what to write of each partition from its offset on, and the partitions' ends."""
         places: _Places = {}
         ends: dict[int, int] = {}
         names: set[str] = set()
         for partitions in by_partition(self.settings, OUTCOMES.name):
             for number, found in partitions.items():
                 versions = Versions(_heeding(found, stopped))
-                start, ends[number] = cursor.offsets.get(number, 0), versions.end
+                start, ends[number] = offsets.get(number, 0), versions.end
                 if 0 < versions.end < start:
                     raise ExportError(f"--out {self.out}: an export of another crawl; give another directory")
                 names |= {name for verdict in versions.verdicts for name, _ in verdict}

@@ -14,6 +14,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.judge.kept import copies
 from scentline.agents.operate.wacz import Wacz, sort_key
+from tests.agents.commands import scentline
+from tests.agents.test_export import page, tell
 from tests.agents.test_keep import Store, fetched, url_of
 from tests.patience import PATIENCE, wait_for
 from tests.webs.serving import Exchange, serving
@@ -36,8 +38,8 @@ def archived(data: Path, numbers: Sequence[int]) -> bytes:
     store.kept.close()
     file = Wacz(out, "a test")
     for number in numbers:
-        page = copies(data, url_of(number))[0]
-        records = page.path.read_bytes()[page.offset : page.offset + page.length]
+        copy = copies(data, url_of(number))[0]
+        records = copy.path.read_bytes()[copy.offset : copy.offset + copy.length]
         file.add(records, f"Page {number}", None if number == 7 else words(number))
     file.close()
     return out.getvalue()
@@ -96,7 +98,14 @@ FRAMES = """(function walk(root) {
 def test_a_wacz_is_replayed_in_a_browser(tmp_path: Path, browser: Browser) -> None:
     if not REPLAY.exists():
         pytest.skip(f"no ReplayWeb.page in {REPLAY}; `make replay` fetches it")
-    data = archived(tmp_path, range(12))
+    archived(tmp_path / "scentline-data", ())
+    tell(tmp_path / "scentline-data", *(page(number, BEGAN + number) for number in (*range(10), 12)))
+    run = scentline(tmp_path, "export", "--format", "wacz", "--out", "site.wacz", "tea")
+    assert run.stdout == "site.wacz: 10 pages\n"
+    assert run.stderr == "1 pages are not kept any more: it lacks them, or their text\n"
+    data = (tmp_path / "site.wacz").read_bytes()
+    with ZipFile(io.BytesIO(data)) as file:
+        assert words(7) in file.read("pages/pages.jsonl").decode()
 
     async def answer(exchange: Exchange) -> None:
         file = REPLAY / (exchange.path.strip("/") or "index.html")
@@ -113,7 +122,7 @@ def test_a_wacz_is_replayed_in_a_browser(tmp_path: Path, browser: Browser) -> No
             exchange.send(404)
 
     with serving(answer) as served:
-        page = "url=http%3A%2F%2Fa.org%2F6%3Fq%3Da%2520b&ts=20231114221326"
-        browser.open(f"{served.origin}/?source={served.origin}/site.wacz#view=pages&{page}")
+        place = "url=http%3A%2F%2Fa.org%2F6%3Fq%3Da%2520b&ts=20231114221326"
+        browser.open(f"{served.origin}/?source={served.origin}/site.wacz#view=pages&{place}")
         wait_for("the page's text", lambda: words(6) in str(browser.run(FRAMES)))
         browser.open("about:blank")
