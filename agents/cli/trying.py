@@ -47,7 +47,7 @@ def init(
             file.write(text)
     except OSError as error:
         raise CommandError(f"--out {out}: can't be written: {error.strerror}") from error
-    typer.echo(f"{out}: read it, and replace what is yours; then type")
+    typer.echo(f"{out} is written: adapt it, then type")
     for line in commands:
         typer.echo(f"    {line}")
 

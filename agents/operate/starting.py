@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from scentline.agents.fetch.guard import names_contact
 from scentline.models.settings import CrawlSettings, Section
-from scentline.models.url import host
+from scentline.models.url import canonical, host
 from scentline.streams.settings import OPEN, PREFIX, ConfigurationError, Settings, keys
 
 
@@ -72,7 +72,9 @@ def beginning(use: str, seeds: Sequence[str], contact: str | None) -> tuple[str,
     agent = default if contact is None else f"{default.partition('(')[0]}(+{contact})"
     if contact is not None and not names_contact(agent):
         raise ConfigurationError(f"--contact {contact!r}: expected a URL or an e-mail address of yours")
-    found = Settings.model_validate({"seeds": tuple(seeds)}).seeds or (_SEED,)
+    found = [canonical(url) or "" for url in seeds or (_SEED,)]
+    if "" in found:
+        raise ConfigurationError(f"--seed {seeds[found.index('')]!r}: expected an http or https URL")
     commands = [line.replace(_SEED, shlex.quote(found[0])) for line in start.commands]
     given: dict[str, Any] = {} if use == "proxy-log" and not seeds else {"seeds": found}
     for key, value in start.values.items():
