@@ -8,13 +8,14 @@ from typing import Any
 import yaml
 
 from deploy.manifests.configuration import configuration
-from deploy.manifests.lock import build_lock, lab_lock, runtime_lock
+from deploy.manifests.lock import build_lock, lab_lock, render_lock, runtime_lock
 from deploy.manifests.panels import dashboard
 from deploy.manifests.topics import topics
 from deploy.manifests.users import users
 
 DEPLOY = Path(__file__).parents[1]
 ROOT = DEPLOY.parent
+COMMON = ("common.yaml", "stateless.yaml")  #: What every worker without tables has.
 
 
 def files(prefix: str = "") -> dict[str, str]:
@@ -32,8 +33,16 @@ def files(prefix: str = "") -> dict[str, str]:
         "grafana/operator.json": _json(dashboard(_read("grafana/operator.yaml"))),
         "requirements.lock": runtime_lock(lock, project),
         "build.lock": build_lock(lock, project),
+        "render.lock": render_lock(lock, project),
+        # A component has no files but those beside it.
+        **{f"k8s/components/render/{name}": _copy(f"k8s/base/workers/{name}") for name in COMMON},
         "../bench/lab/requirements.lock": lab_lock(lock, lab, project),
     }
+
+
+def _copy(source: str) -> str:
+    head = f"# Written by `make manifests` from deploy/{source}; edit that, not this file.\n"
+    return head + (DEPLOY / source).read_text(encoding="utf-8")
 
 
 def _alerts(rules: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The lock files of the image and of the laboratory: parts of requirements.lock."""
+"""The lock files of the images and of the laboratory: parts of requirements.lock."""
 
 import re
 import tomllib
@@ -15,6 +15,11 @@ _HEAD = "# Written by `make manifests` from requirements.lock; edit that, not th
 def runtime_lock(lock: str, project: str) -> str:
     """Return what the program needs to run; ``project`` is the text of pyproject.toml."""
     return part(lock, tomllib.loads(project)["project"]["dependencies"])
+
+
+def render_lock(lock: str, project: str) -> str:
+    """Return what the extra `render` adds to that."""
+    return part(lock, tomllib.loads(project)["project"]["optional-dependencies"]["render"])
 
 
 def lab_lock(lock: str, lab: str, project: str) -> str:

@@ -82,13 +82,13 @@ def place(overlay: str) -> Path:
     return ROOT / "deploy" / "k8s" / "overlays" / overlay
 
 
-def with_doors(directory: Path, overlay: str) -> Path:
-    """Write into a directory an overlay that adds doors to another one; return the directory."""
-    base, doors = (
+def with_component(directory: Path, overlay: str, name: str) -> Path:
+    """Write into a directory an overlay that adds a component to another one; return the directory."""
+    base, component = (
         os.path.relpath(each, directory.resolve())
-        for each in (place(overlay), ROOT / "deploy/k8s/components/door")
+        for each in (place(overlay), ROOT / "deploy/k8s/components" / name)
     )
-    text = yaml.safe_dump({"namespace": "scentline", "resources": [base], "components": [doors]})
+    text = yaml.safe_dump({"namespace": "scentline", "resources": [base], "components": [component]})
     (directory / "kustomization.yaml").write_text(text, encoding="utf-8")
     return directory
 

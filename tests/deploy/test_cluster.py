@@ -15,7 +15,7 @@ import pytest
 
 from deploy.ports import free_port
 from tests.cases import each_case
-from tests.deploy.conftest import OVERLAYS, ROOT, control_plane, place, render, with_doors
+from tests.deploy.conftest import OVERLAYS, ROOT, control_plane, place, render, with_component
 from tests.deploy.test_operations_page import CARRIED_OUT, TEXT, commands, section
 from tests.patience import PATIENCE
 from tests.shared import shared
@@ -149,10 +149,10 @@ def test_every_worker_rolls_out_under_the_restricted_standard_to_stay(cluster: C
     assert (applied.returncode, applied.stdout) == (0, ""), applied.stderr
 
 
-def test_doors_can_be_applied(cluster: Cluster, tmp_path: Path) -> None:
-    doors = with_doors(tmp_path, "prod")
+@each_case(("name", "made"), [("door", "service/scentline-door"), ("render", "apps/scentline-render")])
+def test_components_can_be_applied(cluster: Cluster, tmp_path: Path, name: str, made: str) -> None:
     given = ("--server-side", "--force-conflicts", "--validate=strict", "--dry-run=server")
-    assert "service/scentline-door" in cluster.ask("apply", *given, "--kustomize", doors)
+    assert made in cluster.ask("apply", *given, "--kustomize", with_component(tmp_path, "prod", name))
 
 
 def test_the_commands_of_the_operations_page_can_be_given_in_their_order(cluster: Cluster) -> None:

@@ -1,5 +1,6 @@
 """What the overlays come to: every role has its worker, alone with the network it needs, by generated files."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from scentline.streams.settings import PREFIX, keys, load
 from scentline.streams.topics import INBOXES, TABLES, declared
 from tests.agents.test_guard import ADDRESSES
 from tests.cases import each_case
-from tests.deploy.conftest import Rendered, container, labels, pod, render, rendered, with_doors
+from tests.deploy.conftest import Rendered, container, labels, pod, render, rendered, with_component
 
 # workers
 
@@ -200,7 +201,7 @@ def test_fetch_alone_has_the_internet_on_the_ports_that_its_settings_name(overla
 
 
 def test_with_doors_nothing_reaches_the_internet_and_labelled_clients_reach_them(tmp_path: Path) -> None:
-    overlay = rendered(with_doors(tmp_path, "prod"))
+    overlay = rendered(with_component(tmp_path, "prod", "door"))
     door = overlay.workers()["fetch"]
     assert container(door)["args"][:2] == ["worker", "door"]
     assert "fetch-internet" not in policies(overlay)
@@ -216,6 +217,30 @@ def test_with_doors_nothing_reaches_the_internet_and_labelled_clients_reach_them
     assert variables["door.key"]["value"] == f"{mounted}/tls.key"
     assert [each["metadata"]["name"] for each in overlay.kind("ScaledObject")] == ["scentline-observe"]
     assert float(overlay.environment()["SCENTLINE_FRONTIER__LEASE_SECONDS"]) == LONGEST_LEASE
+
+
+def test_with_rendering_a_worker_of_another_image_is_as_the_others_and_reaches_what_fetch_reaches(
+    tmp_path: Path,
+) -> None:
+    overlay = rendered(with_component(tmp_path, "prod", "render"))
+    assert set(overlay.workers()) == {*ROLES, "render"}
+    worker, fetch = (overlay.workers()[role] for role in ("render", "fetch"))
+    same = json.loads(
+        json.dumps(fetch).replace("scentline-fetch", "scentline-render").replace("fetch", "render")
+    )
+    browsing, shared = pod(worker)["volumes"], {"medium": "Memory", "sizeLimit": "1Gi"}
+    assert [volume["emptyDir"] for volume in browsing if volume["name"] == "tmp"] == [shared]
+    for each in (worker, same):
+        each["spec"]["template"]["spec"]["volumes"] = [v for v in pod(each)["volumes"] if v["name"] != "tmp"]
+        for own in ("resources", "image", "env"):
+            container(each).pop(own, None)
+    assert worker == same
+    assert overlay.environment()["SCENTLINE_RENDER__PAGES"] == "where-needed"
+    assert overlay.one("ServiceAccount", "scentline-render")["automountServiceAccountToken"] is False
+    scaled = overlay.one("ScaledObject", "scentline-render")["spec"]["triggers"][0]["metadata"]
+    assert (scaled["topic"], scaled["consumerGroup"]) == (INBOXES["render"].name, "scentline-render")
+    (component,) = policies(overlay)["fetch-internet"]["podSelector"]["matchExpressions"]
+    assert component["values"] == ["fetch", "render"]
 
 
 def test_fetch_reaches_the_internet_and_no_inner_address() -> None:
