@@ -99,8 +99,9 @@ class Examiner:
             return Examined(Page(fetched.order.url), record=record, unkept=unkept, differs=False)
         work, main = self._work, self._work.revisit
         body, page = self.read(fetched)
+        scripts = page.scripts and fetched.rendered is None  # else it may be filled the next time
         told = msgspec.structs.replace(
-            page, text="", sequence=(), prose="", main=(), leading=(), headings=(), anchors=()
+            page, text="", sequence=(), prose="", main=(), leading=(), headings=(), anchors=(), scripts=scripts,
         )  # fmt: skip
         revisit, rendering = fetched.order.revisit, self._rendering(fetched, page)
         if page.barred or (revisit is not None and not revisit.again):

@@ -7,6 +7,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from scentline.models.facts import (
     EVIDENCE,
     SIGHTINGS,
@@ -128,6 +130,10 @@ class Book:
             return
         key, row = page_key(end.url), shard.get(page_key(end.url))
         judged = isinstance(row, PageRow) and row.verdict is not None
+        if self._renders and isinstance(row, PageRow) and end.visit == "again" and needs_scripts(end):
+            row.render = True  # it stays as it was, and is rendered the next time
+            shard.put(key, row)
+            end = msgspec.structs.replace(end, result=Missing("failed", NEEDS_SCRIPTS))
         if end.visit == "again" or (judged and isinstance(end.result, Page)):
             self._end(shard, end)
             heir = self.visits.came(shard, end) if self.visits is not None else None
@@ -178,7 +184,7 @@ class Book:
             row.postponed += 1
             self._wait(shard, key, row, end.time + result.wait)
             return
-        if isinstance(result, Missing) and result.reason == NEEDS_SCRIPTS:
+        if needs_scripts(end):
             self._empty(shard, key, row, end)
             return
         if end.asked:
@@ -331,6 +337,11 @@ def book_of(settings: CrawlSettings, partitions: Callable[[str], int]) -> Book:
         settings.frontier, evidence, sightings, settings.fetch.redirects, settings.news, revisit,
         renders=settings.render.pages != "never",
     )  # fmt: skip
+
+
+def needs_scripts(end: Fetched) -> bool:
+    """Return whether a page needs scripts: it came without them, or they left it empty."""
+    return isinstance(end.result, Missing) and end.result.reason == NEEDS_SCRIPTS
 
 
 def said_of(page: Page) -> Said:

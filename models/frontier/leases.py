@@ -75,31 +75,33 @@ class Visiting(ABC, Generic[Row]):
         return (shard, row) if shard is not None and row is not None else None
 
     def _send(self, shard: Rows, row: Row, page: PageRow | None, choice: Choice, revisit: Revisit) -> None:
-        seconds = self._candidates.settings.lease_seconds
-        self._lease(shard, row, row.orders + 1, choice.time + seconds, choice.time)
+        renders = self._candidates.renders
+        render = renders.always or (page is not None and page.render)
+        lease = choice.time + self._candidates.settings.lease_seconds + (renders.seconds if render else 0.0)
+        self._lease(shard, row, row.orders + 1, lease, choice.time, render=render)
         self._orders.send(
             shard, choice, choice.time,
             url=row.url, order=row.orders, lease=row.lease,
             depth=0 if page is None else page.depth, silent=page is not None and page.silent,
-            render=self._candidates.renders.always or (page is not None and page.render),
+            render=render,
             requests=self._candidates.answered, revisit=revisit,
             referrer="" if page is None else referrer_of(shard, page),
         )  # fmt: skip
 
-    def _lease(self, shard: Rows, row: Row, number: int, lease: float, now: float) -> None:
+    def _lease(self, shard: Rows, row: Row, number: int, lease: float, now: float, *, render: bool) -> None:
         row.orders, row.lease = number, lease
         self._ordered(shard, row)
-        self._fly(row, now)
+        self._fly(row, now, render=render)
 
-    def _fly(self, row: Row, now: float) -> None:
-        flight = Flight("", row.lease, False, now, instant=True, visit=self.visit)
+    def _fly(self, row: Row, now: float, *, render: bool = False) -> None:
+        flight = Flight("", row.lease, False, now, instant=True, visit=self.visit, render=render)
         self._candidates.flights.fly(row.url, flight)
 
     def expect(self, order: FetchOrder, now: float) -> None:
         """Note a visit whose order was sent, but not stored in its row before the process died."""
         found = self._find(order.url)
         if found is not None and found[1].orders < order.order and order.lease > now:
-            self._lease(*found, order.order, order.lease, now)
+            self._lease(*found, order.order, order.lease, now, render=order.render)
             self._orders.soon(found[0])
 
     def lease_ended(self, url: str, now: float) -> None:

@@ -82,6 +82,16 @@ def test_an_order_that_was_sent_and_not_stored_has_its_slot_too(frontier: Fronti
     assert (heir.page(page(1)).render, heir.agent.core.candidates.flights.rendering) == (True, 1)
 
 
+def test_a_judged_page_that_has_become_a_shell_stays_and_is_rendered_the_next_time(frontier: Frontiers) -> None:
+    front = rendering(frontier, revisit=0.5)
+    front.hear(seeded(page(1)), ended(page(1), YES, NOW, content=b"1"))
+    front.lease_visit(page(1))
+    front.hear(ended(page(1), SHELL, front.now, 1, "again", elapsed=0.1))
+    assert front.state(page(1)) == "judged"
+    again = next(order for _ in range(400) for order in front.order(3_600.0))
+    assert (again.visit, again.render, front.agent.core.candidates.flights.rendering) == ("again", True, 1)
+
+
 def test_after_many_shells_pages_like_them_are_rendered_before_they_are_seen(frontier: Frontiers) -> None:
     front = rendering(frontier)
     front.hear(*(seeded(page(number)) for number in range(60)))
