@@ -240,7 +240,7 @@ async def _documents(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield a body of an unknown type; raises `FetchError` unless it begins as a document does."""
     begun = False
     async for chunk in chunks:
-        if not begun and not chunk.startswith((PDF, ZIP)):
+        if not begun and not any(mark.startswith(chunk[:4]) for mark in (PDF, ZIP)):
             raise FetchError("unfit", "content type unknown, and no document")
         begun = True
         yield chunk

@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from lxml import etree
 
-from scentline.agents.judge.decode import decode, kind_of
+from scentline.agents.judge.decode import binary, decode, kind_of
 from scentline.agents.judge.markup import Markup, TracedMarkup, feed
 from scentline.models.errors import ScentlineError
 from scentline.models.formats import MEDIA_TYPES, PDF, ZIP, Format
@@ -173,7 +173,8 @@ def _epub(unpacked: _Unpacked, markup: Markup) -> None:
     files = {item.get("id"): item.get("href", "") for item in package.iter("{*}item")}
     for chapter in islice(package.iter("{*}itemref"), MAX_CHAPTERS):
         name = normpath(join(dirname(place), unquote(files.get(chapter.get("idref"), ""))))
-        feed(decode(unpacked.data(name), None), markup)
+        if not binary(data := unpacked.data(name)):  # such as an encrypted one
+            feed(decode(data, None), markup)
     markup.title = _title(package) or markup.title
 
 
