@@ -10,7 +10,7 @@ import typer
 
 from scentline.agents.cli.app import CommandError
 from scentline.agents.cli.options import Given, command
-from scentline.agents.cli.output import Shape, json_line
+from scentline.agents.cli.output import Shape, json_line, opened
 
 if TYPE_CHECKING:
     from scentline.agents.operate.parts import Row
@@ -61,7 +61,8 @@ def export(
     new, tell = parquet(columns) if form == "parquet" else lines, partial(typer.echo, err=True)
     work, lost = Export(settings, chosen, given.begin, out, new, tell), "what they hold is null"
     if form == "wacz":
-        written, missing, unread = work.archive(f"scentline {version('scentline')}")
+        with opened(out) as file:
+            written, missing, unread = work.archive(file, f"scentline {version('scentline')}")
         done, lost = f"{written:,} pages", "it lacks them, or their text"
     else:
         cursor, missing, unread = work.run(Cursor(form=form, columns=columns, predicates=chosen))

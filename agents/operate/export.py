@@ -151,14 +151,14 @@ class Export:
             advance(self.out, cursor)
             return cursor, contents.missing, contents.unread
 
-    def archive(self, software: str) -> tuple[int, int, int]:
+    def archive(self, file: BinaryIO, software: str) -> tuple[int, int, int]:
         """Write the kept pages as one WACZ file; return how many, and the pages not kept and not read."""
         written = 0
         with ExitStack() as resources:
             stopped = resources.enter_context(_stopping())
             places, _ = self._plan({}, stopped)
             contents, pages = Contents(self.settings, resources), self._pages(places)
-            with whole(self.out) as file, closing(Wacz(file, software)) as wacz:
+            with closing(Wacz(file, software)) as wacz:
                 while chunk := [*islice(pages, AT_ONCE)]:
                     for page, seen in zip(chunk, contents.of(chunk), strict=True):
                         if records := contents.records(page):

@@ -6,7 +6,9 @@ It is a ZIP: a WARC, its index, the pages with title and text, and a list of the
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
+from errno import ENOSPC
 from hashlib import sha256
 from io import BytesIO
 from struct import pack
@@ -65,20 +67,23 @@ class Wacz:
 
     def close(self) -> None:
         """Write the rest."""
-        resources = [self._warc.close(), *(self._file(name, self._lines(name)) for name in (_INDEX, _PAGES))]
-        self._waiting.close()
-        package = {
-            "profile": "data-package", "wacz_version": "1.1.1", "software": self._software,
-            "created": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "resources": resources,
-        }  # fmt: skip
-        told = self._file("datapackage.json", [json.dumps(package, indent=2).encode()])
-        digest = {"path": told["path"], "hash": told["hash"]}
-        self._file("datapackage-digest.json", [json.dumps(digest).encode()])
-        self._zip.close()
+        with self._zip, closing(self._waiting):
+            listed = (self._file(name, self._lines(name)) for name in (_INDEX, _PAGES))
+            resources = [self._warc.close(), *listed]
+            package = {
+                "profile": "data-package", "wacz_version": "1.1.1", "software": self._software,
+                "created": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "resources": resources,
+            }  # fmt: skip
+            told = self._file("datapackage.json", [json.dumps(package, indent=2).encode()])
+            digest = {"path": told["path"], "hash": told["hash"]}
+            self._file("datapackage-digest.json", [json.dumps(digest).encode()])
 
     def _later(self, *line: str) -> None:
         """Keep a line of a file, given with its place and the key by which the file is sorted."""
-        self._waiting.execute("INSERT INTO lines VALUES (?, ?, ?)", line)
+        try:
+            self._waiting.execute("INSERT INTO lines VALUES (?, ?, ?)", line)
+        except sqlite3.Error as error:
+            raise OSError(ENOSPC, f"in the directory of temporary files: {error}") from error
 
     def _lines(self, place: str) -> Iterator[bytes]:
         asked = "SELECT line FROM lines WHERE place = ? ORDER BY key, rowid"

@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.judge.kept import copies
 from scentline.agents.operate.wacz import Wacz, sort_key
-from tests.agents.commands import scentline
+from tests.agents.commands import complaint, scentline
 from tests.agents.test_export import page, tell
 from tests.agents.test_keep import Store, fetched, url_of
 from tests.patience import PATIENCE, wait_for
@@ -82,6 +82,23 @@ def test_a_wacz_is_a_warc_its_sorted_index_its_pages_and_their_digests(tmp_path:
     assert len({each["id"] for each in shown}) == 10
 
 
+def exported(cwd: Path) -> bytes:
+    """Keep pages, ten of those that are told of, and export them."""
+    archived(cwd / "scentline-data", ())
+    tell(cwd / "scentline-data", *(page(number, BEGAN + number) for number in (*range(10), 12)))
+    run = scentline(cwd, "export", "--format", "wacz", "--out", "site.wacz", "tea")
+    assert run.stdout == "site.wacz: 10 pages\n"
+    assert run.stderr == "1 pages are not kept any more: it lacks them, or their text\n"
+    return (cwd / "site.wacz").read_bytes()
+
+
+def test_an_export_is_whole_or_one_line_says_why_not(tmp_path: Path) -> None:
+    with ZipFile(io.BytesIO(exported(tmp_path))) as file:
+        assert words(7) in file.read("pages/pages.jsonl").decode()
+    said = complaint(tmp_path, "export", "--format", "wacz", "--out", "/dev/full")
+    assert said == "--out /dev/full: can't be written: No space left on device"
+
+
 #: The text of all documents in frames, in the shadows of elements too.
 FRAMES = """(function walk(root) {
   let text = "";
@@ -98,14 +115,7 @@ FRAMES = """(function walk(root) {
 def test_a_wacz_is_replayed_in_a_browser(tmp_path: Path, browser: Browser) -> None:
     if not REPLAY.exists():
         pytest.skip(f"no ReplayWeb.page in {REPLAY}; `make replay` fetches it")
-    archived(tmp_path / "scentline-data", ())
-    tell(tmp_path / "scentline-data", *(page(number, BEGAN + number) for number in (*range(10), 12)))
-    run = scentline(tmp_path, "export", "--format", "wacz", "--out", "site.wacz", "tea")
-    assert run.stdout == "site.wacz: 10 pages\n"
-    assert run.stderr == "1 pages are not kept any more: it lacks them, or their text\n"
-    data = (tmp_path / "site.wacz").read_bytes()
-    with ZipFile(io.BytesIO(data)) as file:
-        assert words(7) in file.read("pages/pages.jsonl").decode()
+    data = exported(tmp_path)
 
     async def answer(exchange: Exchange) -> None:
         file = REPLAY / (exchange.path.strip("/") or "index.html")
