@@ -269,7 +269,7 @@ def test_the_places_for_networks_and_log_ins_are_filled_in_as_they_are_written(
     shutil.copytree(DEPLOY, tmp_path / "deploy")
     path = tmp_path / "deploy" / "k8s" / "overlays" / "prod" / "kustomization.yaml"
     text = path.read_text(encoding="utf-8")
-    path.write_text(re.sub(r"^( *)# (?=- SCENT|- target|- patch|  )", r"\1", text, flags=re.MULTILINE))
+    path.write_text(re.sub(r"^( *)# (?=- SCENT|- target|  )", r"\1", text, flags=re.MULTILINE))
     filled = rendered(path.parent)
     denied = filled.environment()["SCENTLINE_FETCH__DENY"]
     networks = [ip_network(each) for each in denied.split(",") if "/" in each]
