@@ -27,21 +27,18 @@ from pypdfium2 import PdfDocument
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import Paragraph, SimpleDocTemplate
 
+from bench.clock.webs import Web, judged
 from bench.command import WIKISPEEDIA, each, summary
 from bench.crawl.web import HOME
 from bench.packages import unpack
-from scentline.agents.judge.judges import load_labels
 from scentline.agents.judge.pdf import MAX_PAGES
 from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.judge.question import PageError, Show, Work
 from scentline.agents.offline.archive import Answer, Archive
 from scentline.agents.operate.record import outcomes
-from scentline.models.predicate import parse
 from scentline.models.words import words
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
-from scentline_lab.experiment import Progress
-from scentline_lab.reading import load_web
 from scentline_lab.synthetic.web import record
 
 PACKAGES = (
@@ -55,7 +52,7 @@ PRODUCERS = ("reportlab", "fpdf2", "chromium")
 PACKAGED, MADE = 140, 20
 #: Words of a text, and the part of them that must be found.
 LEAST, PART = 20, 0.9
-PREDICATES = {"science": 'category("Science")', "species": '"species"'}
+PREDICATES = 'science=category("Science")', 'species="species"'
 _PAGES, _LABELS = WIKISPEEDIA / "pages.warc.gz", WIKISPEEDIA / "topics.tsv.gz"
 _STYLES = {"h1": "Title", "h2": "Heading1", "h3": "Heading2"}
 
@@ -162,17 +159,15 @@ def mixed(place: Path) -> tuple[Path, Path]:
 
 def crawl(place: Path, archive: Path, labels: Path, budget: int) -> None:
     """Crawl the mixed pages, and print which part of the hits in PDFs is found, and of those in HTML."""
-    named = [f"{name}={text}" for name, text in PREDICATES.items()]
     summary(
         "--archive", str(archive), "--labels", str(labels), "--data", str(place / "data"), "--seed", HOME,
-        "--budget", str(budget), *each("--predicate", named),
+        "--budget", str(budget), *each("--predicate", PREDICATES),
     )  # fmt: skip
     with Journal.open(place / "data" / "journal", read_only=True) as journal:
-        judged = {outcome.url for outcome in outcomes(journal)}
-    parsed = {name: parse(text) for name, text in PREDICATES.items()}
-    for name, hits in load_web([archive], parsed, load_labels(labels), Settings(), 2, Progress()).hits.items():
+        found = {outcome.url for outcome in outcomes(journal)}
+    for name, hits in judged(Web("mixed", archive, place, labels, PREDICATES))[1].hits.items():
         there = [{url for url in hits if url.endswith(".pdf") == pdf} for pdf in (True, False)]
-        pdf, page = (len(urls & judged) / len(urls) for urls in there)
+        pdf, page = (len(urls & found) / len(urls) for urls in there)
         print(f"{name}: of the hits in PDFs {pdf:.3f}, in HTML {page:.3f}: {pdf / page:.2f} times (goal .9)")
 
 

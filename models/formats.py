@@ -19,8 +19,8 @@ MEDIA_TYPES: Final = MappingProxyType[Format, frozenset[str]]({
 PDF, ZIP = b"%PDF-", b"PK\x03\x04"
 #: Media types that say nothing of the bytes.
 UNKNOWN: Final = frozenset({
-    "application/octet-stream", "binary/octet-stream", "application/download", "application/x-download",
-    "application/force-download", "application/x-unknown", "unknown/unknown", "*/*",
+    "application/octet-stream", "binary/octet-stream", "application/x-download", "application/force-download",
+    "application/x-unknown", "unknown/unknown", "*/*",
 })  # fmt: skip
 _PAGES: Final = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 

@@ -46,8 +46,6 @@ _PARSER: Final = etree.XMLParser(
 class DocumentError(ScentlineError):
     """A document that can't be read; the text says why."""
 
-    explains_itself = False
-
 
 def format_of(body: bytes, content_type: str | None, formats: Collection[Format]) -> Format | None:
     """Return which of ``formats`` a body has; ``content_type`` is the HTTP header, the bytes decide."""

@@ -12,6 +12,7 @@ from itertools import chain, groupby, islice
 from math import hypot
 from operator import itemgetter
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 import pypdfium2 as pdfium
@@ -30,11 +31,12 @@ MAX_LINE, LARGER, OFTEN = 200, 1.15, 0.2
 _LINE = re.compile(r"[^\w\r\n]*(\w)[^\r\n]*")
 # pdfium writes U+0002 and U+FFFE for hyphens at line ends that divide a word.
 _UNSEEN = dict.fromkeys(range(0x20), " ") | dict.fromkeys((0x02, 0xAD, 0xFFFE, 0xFFFF))
+# Old fonts have no accented letters: an accent stands before its letter, and an i under one has no dot.
+_BARE, _MARKS = "´¨ˆ˜ˇ˘˙˚¸¯˝", "\u0301\u0308\u0302\u0303\u030c\u0306\u0307\u030a\u0327\u0304\u030b"
+_ACCENTED = re.compile(f"([{_BARE}])([AaCcEeIiNnOoRrSsUuYyZzı])")
 # Titles that programs make up.
 _MADE_UP = re.compile(
-    r"(?:untitled|title|document|slide|presentation|powerpoint presentation|microsoft (?:word|powerpoint)\b.*"
-    r"|.*\.(?:docx?|odt|rtf|pptx?|xlsx?|tex|dvi|e?ps|pdf|indd|qxd|html?|txt))[ \d]*",
-    re.IGNORECASE,
+    r"(untitled|title|document|slide|presentation|microsoft (word|powerpoint)\b.*|.*\.[a-z]{2,4})[ \d]*", re.I
 )
 
 
@@ -142,8 +144,9 @@ def _line(call: Callable[..., int], *of: Any) -> str:
 
 
 def _seen(text: str) -> str:
-    """Return the text of code units, without what nobody sees."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore").translate(_UNSEEN)
+    """Return the text of code units with accented letters, without what nobody sees."""
+    seen = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore").translate(_UNSEEN)
+    return _ACCENTED.sub(lambda a: normalize("NFC", a[2].replace("ı", "i") + _MARKS[_BARE.index(a[1])]), seen)
 
 
 def _tell(markup: Markup, pages: list[list[_Line]], title: str) -> None:

@@ -102,11 +102,11 @@ def test_headings_of_a_pdf_are_larger_or_in_its_outline_and_a_made_up_title_is_n
 
 
 def test_words_and_links_go_on_where_a_line_of_a_pdf_ends_and_pictures_lead_on() -> None:
-    lines = {700: "It is a matter of infor-", 688: "mation and of all that is", 676: "known."}
+    lines = {700: "It is a matter of infor-", 688: "mation and of all that is", 676: "known of Br¨oker."}
     picture, script = "http://a.test/picture", "javascript:alert(1)"
     areas = {(72, 698, 300, 709): RULES, (72, 686, 300, 697): RULES, (400, 9, 500, 99): picture}
     page = read(drawn([lines], {**areas, (72, 674, 99, 685): script}))
-    assert page.text == "It is a matter of information and of all that is known."
+    assert page.text == "It is a matter of information and of all that is known of Bröker."
     found = {link.url: " ".join(link.anchor) for link in page.links}
     assert found == {RULES: "it is matter of information and of all that is", picture: ""}
 
