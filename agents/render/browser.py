@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 #: Programs to look for. The first two have no window to draw: a page takes an eighth of the CPU.
 _NAMES: Final = ("chromium-headless-shell", "chrome-headless-shell", "chromium", "google-chrome")
 _PAGES: Final = 500  # Pages after which it starts anew: what it holds of them grows.
-_START_SECONDS, _CLOSE_SECONDS = 60.0, 5.0
+_START_SECONDS, _CLOSE_SECONDS = 30.0, 5.0
+_STUCK_SECONDS = 45.0  # Seconds beyond those of a page after which the browser is taken for stuck.
 _LAST_SECONDS: Final = 2.0  # Seconds to wait, at the end of a page's time, for what it has come to.
 _WATCH_SECONDS: Final = 0.25  # Seconds between two looks at its memory.
 _GROUP, _RESIDENT = 2, 21  # Fields of /proc/PID/stat after the name: process group, pages in memory.
@@ -107,9 +108,11 @@ class Chromium:
         from playwright.async_api import Error
 
         try:
-            async with self._page() as page:
+            async with asyncio.timeout(self._settings.seconds + _STUCK_SECONDS), self._page() as page:
                 return await self._settled(page, loader, most)
-        except Error as error:
+        except (Error, TimeoutError) as error:
+            if isinstance(error, TimeoutError):
+                self._kill()
             if self._ended():
                 raise FetchError("retry", "rendering browser") from error
             raise FetchError("refused", "rendering crashed") from error
@@ -151,34 +154,35 @@ class Chromium:
             self._pages += 1
             self._open += 1
             self._idle.clear()
+        context: BrowserContext | None = None
         try:
             context = await browser.new_context(
                 user_agent=self._user_agent, service_workers="block", accept_downloads=False
             )
             context.set_default_timeout(0)  # the whole is timed
-            try:
-                yield await context.new_page()
-            finally:
-                await self._closed(context)
+            yield await context.new_page()
         finally:
             self._open -= 1
             if not self._open:
                 self._idle.set()
+            await self._closed(context)
 
-    async def _closed(self, context: "BrowserContext") -> None:
+    async def _closed(self, context: "BrowserContext | None") -> None:
+        """Close a context, or the browser when there is none, or it does not close."""
         from playwright.async_api import Error
 
-        try:
+        with suppress(TimeoutError, Error):
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await context.close()
-        except (TimeoutError, Error):
-            self._kill()
+                if context is not None:
+                    await context.close()
+                    return
+        self._kill()
 
     def _ended(self) -> bool:
         return self._browser is None or not self._browser.is_connected()
 
     def _kill(self) -> None:
-        leader, self._leader = self._leader, 0
+        leader, self._leader, self._browser = self._leader, 0, None
         if leader:
             kill_group(leader)
 

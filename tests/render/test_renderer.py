@@ -12,6 +12,7 @@ from time import time as now
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
+from psutil import Process
 
 from scentline.agents.fetch.result import Body
 from scentline.agents.render.browser import _large
@@ -110,25 +111,33 @@ async def test_a_page_that_does_harm_ends_alone() -> None:
         assert "content" in (await rendered(client, server.origin + "/")).body.decode()
 
 
-@awaited
-async def test_a_browser_that_ended_is_started_anew_and_its_page_comes_again() -> None:
-    async with serving(answer) as server, Renderer(settings(), RenderSettings(), now) as client:
-        lost = asyncio.create_task(client.fetch(server.origin + "/harm?while(true);"))
-        while not server.requests:
-            await asyncio.sleep(0.01)
-        os.killpg(client._browser._leader, signal.SIGKILL)
-        assert (await lost).result == Missing("retry", "rendering browser")
-        assert "content" in (await rendered(client, server.origin + "/")).body.decode()
+def driver() -> int:
+    """Return the process of Playwright's driver."""
+    (found,) = (each for each in Process().children() if Path(each.exe()).name == "node")
+    return found.pid
 
 
+@pytest.mark.slow
 @awaited
-async def test_a_page_that_takes_too_much_memory_ends_alone() -> None:
-    bounds = RenderSettings(seconds=PATIENCE, memory_bytes=500_000_000)
-    async with serving(answer) as server, Renderer(settings(), bounds, now) as client:
-        for each in GREED:
-            script = f"const held = []; while (true) held.push({each})"
-            found = (await client.fetch(f"{server.origin}/harm?{quote(script)}")).result
-            assert getattr(found, "reason", None) == "rendering crashed", each
+async def test_a_browser_that_ended_or_is_stuck_is_started_anew_and_its_page_comes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("scentline.agents.render.browser._STUCK_SECONDS", 1)
+    async with serving(answer) as server, Renderer(settings(), RenderSettings(seconds=5), now) as client:
+        for whose, number in (
+            ("browser", signal.SIGKILL),
+            ("browser", signal.SIGSTOP),
+            ("driver", signal.SIGKILL),
+        ):
+            seen = len(server.requests)
+            lost = asyncio.create_task(client.fetch(server.origin + "/harm?while(true);"))
+            while len(server.requests) == seen:
+                await asyncio.sleep(0.01)
+            if whose == "browser":
+                os.killpg(client._browser._leader, number)
+            else:
+                os.kill(driver(), number)
+            assert (await lost).result == Missing("retry", "rendering browser")
             assert "content" in (await rendered(client, server.origin + "/")).body.decode()
 
 
