@@ -29,7 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.render")
     parser.add_argument("--hosts", type=int, default=40)
     parser.add_argument("--pages", type=int, default=60, help="pages of each host")
-    parser.add_argument("--seconds", type=float, default=300.0, help="how long each crawl is")
+    parser.add_argument("--seconds", type=float, default=150.0, help="how long each crawl is")
     parser.add_argument("--delay", type=float, default=1.0, help="seconds between two requests to a host")
     parser.add_argument("--first", type=int, default=FIRST, help="rendered pages not counted")
     parser.add_argument("--way", action="append", choices=WAYS)

@@ -83,7 +83,7 @@ class ScriptedWeb:
             found = self._random.choices(own, k=LINKS - 2) + self._random.choices(urls, k=4)
             weights = [2 if page.topical and self.pages[target].topical else 1 for target in found]
             for target in dict.fromkeys(self._random.choices(found, weights, k=LINKS)):
-                page.links.append((urlsplit(target)._replace().geturl(), self.pages[target].title))
+                page.links.append((target, self.pages[target].title))
 
     @property
     def seeds(self) -> list[str]:
