@@ -221,9 +221,9 @@ class Servers:
             one.started, one.request = now, request
 
     def charge(self, addresses: Sequence[str], seconds: float) -> None:
-        """Have the next request to a server wait for so many seconds more."""
+        """Have the next request to a server wait for so many seconds more, and for its delay from now on."""
         for one in self._at(addresses):
-            one.started = max(one.started, self._clock()) + seconds
+            one.started = max(one.started + seconds, self._clock())
 
     @asynccontextmanager
     async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[None]:

@@ -232,7 +232,8 @@ def _take_end(state: HostState, end: Fetched) -> None:
     if told.crawl_delay or told.elapsed:
         state.crawl_delay(told.crawl_delay or 0.0)
     if asked and told.elapsed:
-        state.answered(end.time - told.elapsed, told.elapsed, told.requests)
+        rendering = 0.0 if end.rendering is None else end.rendering.seconds
+        state.answered(end.time - told.elapsed - rendering, told.elapsed, told.requests)
     if isinstance(end.result, Missing) and end.result.kind == "retry":
         state.failed(end.time, told.retry_after, overloaded=told.overloaded)
     elif asked:  # robots.txt may refuse without a request
@@ -246,7 +247,7 @@ def tell_clocks(clocks: HostClocks, end: Fetched) -> None:
         clocks.serves(server(end.host.server), name, asked=not isinstance(end.result, Early))
     clocks.told(name, lambda state: _take_end(state, end))
     if end.host.elapsed:
-        clocks.answered(name)
+        clocks.answered(name, end.time)
 
 
 class KnownRobots:

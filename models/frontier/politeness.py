@@ -280,12 +280,18 @@ class HostClocks:
             take(clock.state)
             clock.delay = self._delay_of(host, clock.state)
 
-    def answered(self, host: str) -> None:
-        """Derive the delay of a host's server from the host's usual response time and its last requests."""
+    def answered(self, host: str, last: float = 0.0) -> None:
+        """Derive the delay of a host's server from the host's usual response time and its last requests.
+
+        Where these were several, the next one waits for its delay from the ``last`` of them on, too.
+        """
         clock = self._clocks.get(host)
         if clock is not None:
-            clock.server.pace = self._pace(clock.state.elapsed)
-            clock.server.requests = clock.state.requests
+            server = clock.server
+            server.pace, server.requests = self._pace(clock.state.elapsed), clock.state.requests
+            if server.requests > 1:
+                began = max(clock.state.asked, last - clock.apart * (server.requests - 1))
+                server.started = max(server.started, began)
 
     def serves(self, server: str, host: str, *, asked: bool = True) -> None:
         """Set the server of a host; ``asked`` says whether its last fetch sent a request to that server."""

@@ -1,7 +1,9 @@
 """Whole crawls of a web half of whose pages need scripts, with the browser of this machine."""
 
 import time
+from itertools import chain, pairwise
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bench.render.web import ScriptedWeb
 from tests.agents.commands import forked, last_line, printed
@@ -9,6 +11,8 @@ from tests.e2e.crawls import each, exact, options, pages_of, synthetic
 from tests.patience import PATIENCE
 
 WEB = ScriptedWeb(4, 8)
+#: Seconds by which a server may see the first of two requests late.
+LATE = 0.1
 
 
 def words(proxy: str, pages: str) -> list[str]:
@@ -52,3 +56,22 @@ def test_without_rendering_shells_are_refused_and_everything_else_is_judged(tmp_
     rows = [row for row in pages_of(tmp_path / "scentline-data") if row.state == "refused"]
     assert {row.reason for row in rows} == {"needs scripts"}
     assert all(WEB.needs(row.url) for row in rows)
+
+
+def test_a_host_is_left_alone_for_as_many_delays_as_a_page_took_requests(tmp_path: Path) -> None:
+    delay = 0.4
+    with synthetic(WEB) as served:  # type: ignore[arg-type]  # as above
+        settings = options({"fetch.delay_seconds": delay, "fetch.delay_factor": 0})
+        printed(tmp_path, *words(served.origin, "where-needed"), *settings)
+    hosts: dict[str, list[list[float]]] = {}
+    for asked in sorted(served.asked, key=lambda asked: asked.began):
+        parts = urlsplit(asked.target)
+        groups = hosts.setdefault(parts.netloc, [])
+        if parts.path.startswith("/api/") or parts.path.endswith(".js"):
+            groups[-1].append(asked.began)  # of the page before
+        else:
+            groups.append([asked.began])
+    assert max(map(len, chain(*hosts.values()))) > 1
+    for groups in hosts.values():
+        for before, after in pairwise(groups):
+            assert after[0] - before[0] > len(before) * delay - LATE, (before, after)
