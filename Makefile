@@ -20,7 +20,7 @@ REPLAY := $(VENV)/replaywebpage
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka crawlers replay door render documents clock stages size budget fuzz docs screenshots manifests lock clean
+.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka crawlers replay door render documents export clock stages size budget fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -135,6 +135,10 @@ $(NGINX)/unpacked.stamp: $(CREATED)
 
 documents: develop ## how PDFs are read, and what of them a crawl finds, of a site with a third PDFs (ten minutes)
 	@$(BIN)/python -m bench.documents $(DOCUMENTS)
+
+export: develop ## how fast judged pages become a data set, and in how much memory (five minutes)
+	@$(BIN)/python -m compileall -q models streams agents
+	$(BIN)/python -m bench.export $(EXPORT)
 
 clock: develop $(CRAWLERS)/installed.stamp ## hits by the clock, at a delay a host and the web's latency, beside Scrapy's (half an hour)
 	@$(BIN)/python -m compileall -q models streams agents

@@ -1,8 +1,10 @@
 """The command that makes a data set of a crawl's pages."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,9 +12,10 @@ import typer
 
 from scentline.agents.cli.app import CommandError
 from scentline.agents.cli.options import Given, command
-from scentline.agents.cli.output import Shape, json_line, opened
+from scentline.agents.cli.output import Shape, json_line, opened, writing
 
 if TYPE_CHECKING:
+    from scentline.agents.operate.export import Export
     from scentline.agents.operate.parts import Row
 
 
@@ -26,16 +29,14 @@ if TYPE_CHECKING:
 )
 def export(
     given: Given,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="PLACE", help="Directory of the files; of wacz, the file.")
-    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory of the export, or a WACZ file.")],
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME]...", help="Only pages that satisfy one of these predicates."),
     ] = None,
     form: Annotated[
         Literal["jsonl", "csv", "parquet", "wacz"],
-        typer.Option("--format", help="JSON lines, CSV, Parquet (scentline[parquet]), or WACZ, an archive."),
+        typer.Option("--format", help="JSON lines, CSV, Parquet (scentline[parquet]), or WACZ in one file."),
     ] = "jsonl",
     every: Annotated[
         bool, typer.Option("--all", help="Every judged page, not only those that satisfy a predicate.")
@@ -46,31 +47,38 @@ def export(
     The same command goes on where it was stopped or killed; later it adds what is new since. A page that was
     visited again comes again. A WACZ has kept pages as they were fetched, and is made anew each time.
     """
-    from importlib.metadata import version
-
     from scentline.agents.operate.export import Export
-    from scentline.agents.operate.parts import Cursor, Lines, columns_of, parquet
+    from scentline.agents.operate.parts import Cursor, columns_of, lines, parquet
 
     if every and names:
         raise CommandError("--all is every judged page: it does not go with the names of predicates")
-    settings = given.settings()
-    columns = columns_of(settings.extract)
-    chosen = None if every else sorted(set(names or ()))
-    shape: Shape[Row] = Shape([*columns], fields=partial(_fields, columns, form))
-    lines = partial(Lines, shape.head(form), partial(shape.line, form=form))
-    new, tell = parquet(columns) if form == "parquet" else lines, partial(typer.echo, err=True)
-    work, lost = Export(settings, chosen, given.begin, out, new, tell), "what they hold is null"
+    settings, tell = given.settings(), partial(typer.echo, err=True)
+    chosen, columns = None if every else sorted(set(names or ())), columns_of(settings.extract)
+    wanted = Export(settings, chosen, given.begin, tell)
     if form == "wacz":
-        with opened(out) as file:
-            written, missing, unread = work.archive(file, f"scentline {version('scentline')}")
-        done, lost = f"{written:,} pages", "it lacks them, or their text"
+        typer.echo(f"{out}: {_wacz(wanted, out):,} pages")
     else:
-        cursor, missing, unread = work.run(Cursor(form=form, columns=columns, predicates=chosen))
-        done = f"{cursor.rows:,} rows in {cursor.parts:,} parts"
-    typer.echo(f"{out}: {done}")
-    for number, what in (missing, "kept any more"), (unread, "readable within the bounds of [judge]"):
-        if number:
-            tell(f"{number:,} pages are not {what}: {lost}")
+        shape: Shape[Row] = Shape([*columns], fields=partial(_fields, columns, form))
+        plain = partial(lines, shape.head(form), partial(shape.line, form=form))
+        asked = Cursor(form=form, columns=columns, predicates=chosen)
+        with writing(out):
+            cursor = wanted.in_parts(out, asked, parquet(columns) if form == "parquet" else plain)
+        typer.echo(f"{out}: {cursor.rows:,} rows in {cursor.parts:,} parts")
+    if wanted.lost:
+        tell(f"{wanted.lost:,} pages are not kept any more, or can't be read: what they hold is missing")
+
+
+def _wacz(wanted: "Export", out: Path) -> int:
+    """Write the kept pages; return how many they are."""
+    from scentline.agents.operate.wacz import Wacz
+
+    number = 0
+    with opened(out) as file, closing(Wacz(file, f"scentline {version('scentline')}")) as archive:
+        for page, held in wanted.pages(out, {}):
+            if held.records is not None:
+                archive.add(held.records, page.outcome.title, None if held.seen is None else held.seen.text)
+                number += 1
+    return number
 
 
 def _fields(columns: Mapping[str, str], form: str, row: "Row") -> Mapping[str, object]:

@@ -173,12 +173,19 @@ def opened(out: Path | None) -> Iterator[BinaryIO]:
     if out is None:
         yield sys.stdout.buffer
         return
-    try:
+    with writing(out):
         known = out.stat().st_mode if out.exists() else None
         with whole(out) if known is None or stat.S_ISREG(known) else out.open("wb") as file:
             yield file
             if known is not None and stat.S_ISREG(known):
                 os.fchmod(file.fileno(), stat.S_IMODE(known))
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """Raise `CommandError` where ``out`` can't be written in the block."""
+    try:
+        yield
     except OSError as error:
         raise CommandError(f"--out {out}: can't be written: {error.strerror}") from error
 

@@ -55,7 +55,7 @@ def init(
 @command(
     "judge",
     'scentline judge http://example.org/tea --predicate \'tea="tea" and not lang("de")\'',
-    "scentline judge http://example.org/tea --set 'extract.title=css:title' --json",
+    "scentline judge http://example.org/tea --set 'extract.heading=css:h1::text' --json",
     takes=("judge", "json"),
 )
 def judge(

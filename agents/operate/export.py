@@ -1,32 +1,31 @@
 """An export of judged pages as a data set, from a crawl at rest or one that goes on.
 
 It reads `outcomes` twice: for the current outcome of each page, and then for the rows, in the order of the
-log. What pages hold comes from their kept bodies, read apart by a process for each core.
+log. What pages hold comes from their kept records, read apart by a process for each core.
 """
 
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
-from itertools import islice
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
-from typing import BinaryIO, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from scentline.agents.judge.bodies import Bodies
+from scentline.agents.judge.bodies import Records, body_of
 from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.judge.question import PageError, Seen, Show, Work
 from scentline.agents.operate.control import check_known
-from scentline.agents.operate.parts import Cursor, ExportError, Part, Row, advance, name_of, resumed
+from scentline.agents.operate.parts import Begin, Cursor, ExportError, Row, advance, name_of, resumed
 from scentline.agents.operate.record import by_partition
-from scentline.agents.operate.versions import Listed, Versions, read_listed
-from scentline.agents.operate.wacz import Wacz
+from scentline.agents.operate.versions import Listed, Places, Versions, read_listed
 from scentline.agents.stored import whole
 from scentline.models.page import Verdict
 from scentline.streams.settings import Settings
@@ -39,14 +38,11 @@ PART_ROWS, PART_BYTES = 200_000, 256_000_000
 AT_ONCE = 64
 TELL_SECONDS = 5.0
 
+_UNSCORED = {"score": None, "expected": None}
 _OK = 200  # the one status of an answer that brings a page
 
 
-#: By partition: the offsets to write, and verdicts by offset, as `Versions.current` returns them.
-_Places: TypeAlias = dict[int, tuple[npt.NDArray[np.int64], dict[int, Verdict]]]
-
-
-class _Page(NamedTuple):
+class Page(NamedTuple):
     """A page to export, and the place behind its outcome."""
 
     outcome: Listed
@@ -55,210 +51,158 @@ class _Page(NamedTuple):
     behind: int
 
 
-class Contents:
-    """What kept pages hold; counts the pages that are not kept, and those that could not be read."""
+class Held(NamedTuple):
+    """What of a page is kept, where it is: its records, and what they hold, None where that can't be read."""
 
-    def __init__(self, settings: Settings, resources: ExitStack) -> None:
-        self._bodies = Bodies(settings.data)
-        self._fields = settings.extract
-        # No judge is asked, so none is loaded.
-        work = msgspec.structs.replace(Work.of(settings), labels=None, classifier=None, python=None)
-        self._runner = resources.enter_context(asyncio.Runner())
-        self._processes = [ExaminerProcess(work) for _ in os.sched_getaffinity(0)]
-        resources.callback(lambda: [self._runner.run(process.close()) for process in self._processes])
-        self.missing = self.unread = 0
-
-    def of(self, pages: Iterable[_Page]) -> list[Seen | None]:
-        """Return what each page holds, None where it is not known."""
-        shown = [self._shown(page) for page in pages]
-        self.missing += shown.count(None)
-        found: list[Seen | None] = [None] * len(shown)
-        left = ((place, show) for place, show in enumerate(shown) if show is not None)
-
-        async def read(process: ExaminerProcess) -> None:
-            for place, show in left:
-                try:
-                    found[place] = await process.show(show)
-                except PageError:
-                    self.unread += 1
-
-        async def read_all() -> None:
-            await asyncio.gather(*map(read, self._processes))
-
-        if any(shown):
-            self._runner.run(read_all())
-        return found
-
-    def records(self, page: _Page) -> bytes | None:
-        """Return a page's WARC records, None where it is not kept."""
-        return self._bodies.records(page.outcome.url, page.outcome.time)
-
-    def _shown(self, page: _Page) -> Show | None:
-        body = self._bodies.of(page.outcome.url, page.outcome.time)
-        fields = self._fields if any(page.verdict.values()) else {}
-        return None if body is None else Show(page.outcome.url, *body, extract=fields)
+    records: bytes | None = None
+    seen: Seen | None = None
 
 
 @dataclass
 class Export:
     """An export of pages that satisfy one of some predicates, or any, or of all judged pages (None).
 
-    Only pages fetched since ``begin`` come. ``new`` begins a part in a file; ``tell`` is told of long work.
+    Only pages fetched since ``begin`` come. ``tell`` is told of long work; ``lost`` counts the pages of which
+    is not known what they hold.
     """
 
     settings: Settings
     predicates: Sequence[str] | None
     begin: float
-    out: Path
-    new: Callable[[BinaryIO], Part]
     tell: Callable[[str], object]
+    lost: int = 0
+    _ends: dict[int, int] = field(default_factory=dict)
 
-    def run(self, asked: Cursor) -> tuple[Cursor, int, int]:
-        """Write what is new; return how far it has come, and the pages not kept and not read.
+    def in_parts(self, out: Path, asked: Cursor, new: Begin) -> Cursor:
+        """Write what is new; return how far it has come. Raises `ExportError`, and what reading raises.
 
-        At Ctrl-C it ends with the part that is being written. Raises `ExportError`, and what reading raises.
+        At Ctrl-C it ends with the part that is being written.
         """
-        cursor = resumed(self.out, asked)
-        with ExitStack() as resources:
-            stopped = resources.enter_context(_stopping())
-            places, ends = self._plan(cursor.offsets, stopped)
-            advance(self.out, cursor)
-            total = cursor.rows + sum(len(offsets) for offsets, _ in places.values())
-            contents = Contents(self.settings, resources)
-            pages = self._pages(places)
-            told = monotonic()
-            while chunk := [*islice(pages, AT_ONCE)]:
-                name = name_of(cursor, cursor.parts + 1)
-                with whole(self.out / name) as file, closing(self.new(file)) as part:
-                    writing = _Writing(part)
-                    while chunk:
-                        writing.add(chunk, contents.of(chunk), self.settings.extract)
-                        if writing.full or stopped:
+        cursor = resumed(out, asked)
+        with _stopping() as stopped, closing(self.pages(out, cursor.offsets, stopped)) as pages:
+            first = next(pages, None)
+            advance(out, cursor)
+            while first is not None:
+                rows = size = written = 0
+                waiting: list[Row] = []
+                with whole(out / name_of(cursor, cursor.parts + 1)) as file, new(file) as write:
+                    for page, held in chain((first,), pages):
+                        waiting.append(_row(page, held.seen, self.settings.extract))
+                        cursor.offsets[page.partition] = page.behind
+                        rows, size = rows + 1, size + _size(held.seen)
+                        if len(waiting) >= GROUP_ROWS or size - written >= GROUP_BYTES:
+                            write(waiting)
+                            waiting, written = [], size
+                        if rows >= PART_ROWS or size >= PART_BYTES or stopped:
                             break
-                        chunk = [*islice(pages, AT_ONCE)]
-                        if monotonic() - told > TELL_SECONDS:
-                            told = monotonic()
-                            self.tell(f"{cursor.rows + writing.rows:,} of {total:,} rows")
-                    writing.flush()
-                cursor = msgspec.structs.replace(
-                    cursor, rows=cursor.rows + writing.rows, parts=cursor.parts + 1,
-                    offsets=cursor.offsets | writing.offsets,
-                )  # fmt: skip
-                advance(self.out, cursor)
+                    if waiting:
+                        write(waiting)
+                cursor.rows, cursor.parts = cursor.rows + rows, cursor.parts + 1
+                advance(out, cursor)
                 if stopped:
                     raise KeyboardInterrupt
-            cursor = msgspec.structs.replace(cursor, offsets=cursor.offsets | ends)
-            advance(self.out, cursor)
-            return cursor, contents.missing, contents.unread
+                first = next(pages, None)
+            cursor.offsets |= self._ends
+            advance(out, cursor)
+        return cursor
 
-    def archive(self, file: BinaryIO, software: str) -> tuple[int, int, int]:
-        """Write the kept pages as one WACZ file; return how many, and the pages not kept and not read."""
-        written = 0
+    def pages(
+        self, out: Path, starts: Mapping[int, int], stopped: Sequence[int] = ()
+    ) -> Generator[tuple[Page, Held], None, None]:
+        """Yield the pages to export, partition after partition from ``starts`` on, with what they hold."""
+        places = self._places(out, starts, stopped)
+        total, done, told = sum(len(each.offsets) for each in places.values()), 0, monotonic()
+        records = Records(self.settings.data)
+        found = self._chosen(places)
+        # No judge is asked, so none is loaded.
+        work = msgspec.structs.replace(Work.of(self.settings), labels=None, classifier=None, python=None)
         with ExitStack() as resources:
-            stopped = resources.enter_context(_stopping())
-            places, _ = self._plan({}, stopped)
-            contents, pages = Contents(self.settings, resources), self._pages(places)
-            with closing(Wacz(file, software)) as wacz:
-                while chunk := [*islice(pages, AT_ONCE)]:
-                    for page, seen in zip(chunk, contents.of(chunk), strict=True):
-                        if records := contents.records(page):
-                            wacz.add(records, page.outcome.title, None if seen is None else seen.text)
-                            written += 1
-                    if stopped:
-                        raise KeyboardInterrupt
-            return written, contents.missing, contents.unread
+            runner = resources.enter_context(asyncio.Runner())
+            processes = [ExaminerProcess(work) for _ in os.sched_getaffinity(0)]
+            resources.callback(lambda: [runner.run(process.close()) for process in processes])
+            while some := [*islice(found, AT_ONCE)]:
+                kept = [records.of(page.outcome.url, page.outcome.time) for page in some]
+                seen = runner.run(_read(processes, self._shown(some, kept))) if any(kept) else {}
+                self.lost += len(some) - len(seen)
+                yield from zip(some, (Held(each, seen.get(at)) for at, each in enumerate(kept)), strict=True)
+                done += len(some)
+                if monotonic() - told > TELL_SECONDS:
+                    told = monotonic()
+                    self.tell(f"{done:,} of {total:,} pages")
 
-    def _plan(self, offsets: Mapping[int, int], stopped: Sequence[int]) -> tuple[_Places, dict[int, int]]:
-        """Return what to write of each partition from its offset on, and the partitions' ends."""
-        places: _Places = {}
-        ends: dict[int, int] = {}
+    def _shown(self, pages: Iterable[Page], kept: Iterable[bytes | None]) -> Iterator[tuple[int, Show]]:
+        for number, (page, records) in enumerate(zip(pages, kept, strict=True)):
+            with suppress(zlib.error, ValueError):
+                if records is not None:
+                    fields = self.settings.extract if any(page.verdict.values()) else {}
+                    yield number, Show(page.outcome.url, *body_of(records), extract=fields)
+
+    def _places(self, out: Path, starts: Mapping[int, int], stopped: Sequence[int]) -> dict[int, Places]:
+        """Return what to write of each partition."""
+        places: dict[int, Places] = {}
         names: set[str] = set()
         for partitions in by_partition(self.settings, OUTCOMES.name):
             for number, found in partitions.items():
                 versions = Versions(_heeding(found, stopped))
-                start, ends[number] = offsets.get(number, 0), versions.end
+                start = starts.get(number, 0)
+                self._ends[number] = max(start, versions.end)
                 if 0 < versions.end < start:
-                    raise ExportError(f"--out {self.out}: an export of another crawl; give another directory")
+                    raise ExportError(f"--out {out}: an export of another crawl; give another directory")
                 names |= {name for verdict in versions.verdicts for name, _ in verdict}
-                places[number] = versions.current(start, self.begin, self._chosen)
+                places[number] = versions.current(start, self.begin, self._wanted)
         for name in self.predicates or ():
             check_known(self.settings, name, names)
-        return places, ends
+        return {number: each for number, each in places.items() if len(each.offsets)}
 
-    def _chosen(self, verdict: Verdict) -> bool:
+    def _wanted(self, verdict: Verdict) -> bool:
         asked = self.predicates
         return asked is None or any(holds and (not asked or name in asked) for name, holds in verdict.items())
 
-    def _pages(self, places: _Places) -> Iterator[_Page]:
-        """Yield the pages to write, partition after partition; records that are gone meanwhile are left out."""
-        starts = {number: int(offsets[0]) for number, (offsets, _) in places.items() if len(offsets)}
+    def _chosen(self, places: Mapping[int, Places]) -> Iterator[Page]:
+        """Yield the pages at some places; records that are gone meanwhile are left out."""
+        starts = {number: int(each.offsets[0]) for number, each in places.items()}
         for partitions in by_partition(self.settings, OUTCOMES.name, starts):
-            for number, start in starts.items():
-                offsets, merged = places[number]
-                wanted = bytearray(int(offsets[-1]) + 1 - start)
-                np.frombuffer(wanted, np.uint8)[offsets - start] = 1
+            for number, (offsets, merged) in places.items():
+                wanted = np.zeros(offsets[-1] + 1 - starts[number], np.uint8)
+                wanted[offsets - starts[number]] = 1
+                flags = wanted.tobytes()
                 for entry in partitions[number]:
-                    if entry.offset - start >= len(wanted):
+                    at = entry.offset - starts[number]
+                    if at >= len(flags):
                         break
-                    if entry.offset >= start and wanted[entry.offset - start]:
-                        outcome, behind = read_listed(entry), entry.offset + 1
-                        yield _Page(outcome, merged.get(entry.offset, outcome.verdict), number, behind)
+                    if at >= 0 and flags[at]:
+                        outcome = read_listed(entry)
+                        yield Page(outcome, merged.get(entry.offset, outcome.verdict), number, entry.offset + 1)
 
 
-class _Writing:
-    """A part, the rows that wait to be written to it, and how far these and it have come."""
+async def _read(processes: Iterable[ExaminerProcess], asked: Iterator[tuple[int, Show]]) -> dict[int, Seen]:
+    """Return by number what pages hold that can be read within the bounds."""
+    found: dict[int, Seen] = {}
 
-    def __init__(self, part: Part) -> None:
-        self._part = part
-        self._waiting: list[Row] = []
-        self._bytes = self._all_bytes = 0
-        self.rows = 0
-        self.offsets: dict[int, int] = {}
+    async def read(process: ExaminerProcess) -> None:
+        for number, show in asked:
+            with suppress(PageError):
+                found[number] = await process.show(show)
 
-    @property
-    def full(self) -> bool:
-        """Whether the next rows belong to another part."""
-        return self.rows >= PART_ROWS or self._all_bytes >= PART_BYTES
-
-    def add(self, pages: Sequence[_Page], seen: Iterable[Seen | None], fields: Iterable[str]) -> None:
-        """Add pages."""
-        for page, shown in zip(pages, seen, strict=True):
-            self._waiting.append(_row(page.outcome, page.verdict, shown, fields))
-            self.offsets[page.partition] = page.behind
-            if shown is not None:
-                self._bytes += len(shown.text) + 100 * len(shown.links)
-        self.rows += len(pages)
-        if len(self._waiting) >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what waits."""
-        if self._waiting:
-            self._part.write(self._waiting)
-        self._all_bytes += self._bytes
-        self._waiting, self._bytes = [], 0
+    await asyncio.gather(*map(read, processes))
+    return found
 
 
-def _row(outcome: Listed, verdict: Verdict, seen: Seen | None, fields: Iterable[str]) -> Row:
+def _size(seen: Seen | None) -> int:
+    return 0 if seen is None else len(seen.text) + 100 * len(seen.links)
+
+
+def _row(page: Page, seen: Seen | None, fields: Iterable[str]) -> Row:
     """Return a page's values by the columns of `models.columns`, the time in microseconds."""
-    language, text, headings, links = None, None, None, None
-    extract: Mapping[str, str] = {}
-    if seen is not None:
-        language, text, headings, extract = seen.language, seen.text, seen.headings, seen.extract
-        links = [{"url": url, "anchor": anchor} for url, anchor in seen.links]
-    chosen = outcome.predicate
-    verdicts = [
-        {
-            "name": name,
-            "holds": holds,
-            "score": outcome.priority if name == chosen else None,
-            "expected": outcome.expected if name == chosen else None,
-        }
-        for name, holds in verdict.items()
-    ]
+    outcome = page.outcome
+    links = seen and [{"url": url, "anchor": anchor} for url, anchor in seen.links]
+    scores = {outcome.predicate: {"score": outcome.priority, "expected": outcome.expected}}
+    judged = page.verdict.items()
     return (
-        outcome.source or outcome.url, outcome.url, _OK, round(outcome.time * 1e6), language, outcome.title,
-        text, headings, links, verdicts, outcome.depth, outcome.referrer or None, *map(extract.get, fields),
+        outcome.source or outcome.url, outcome.url, _OK, round(outcome.time * 1e6), seen and seen.language,
+        outcome.title, seen and seen.text, seen and seen.headings, links,
+        [{"name": name, "holds": holds} | scores.get(name, _UNSCORED) for name, holds in judged],
+        outcome.depth, outcome.referrer or None, *(seen and seen.extract.get(name) for name in fields),
     )  # fmt: skip
 
 

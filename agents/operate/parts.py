@@ -4,9 +4,10 @@ A part is written whole or not at all, and counts once the cursor says so: what 
 removed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 import msgspec
 
@@ -18,6 +19,9 @@ from scentline.streams.settings import ConfigurationError
 Form: TypeAlias = Literal["parquet", "jsonl", "csv"]
 #: The values of a page, in the order of the columns.
 Row: TypeAlias = Sequence[Any]
+Write: TypeAlias = Callable[[Sequence[Row]], object]
+#: Begins a part in a file, and ends it.
+Begin: TypeAlias = Callable[[BinaryIO], AbstractContextManager[Write]]
 
 CURSOR = "_export.json"
 _MOST_BYTES = 10_000_000
@@ -86,33 +90,18 @@ def advance(out: Path, cursor: Cursor) -> None:
     write_stored(out / CURSOR, msgspec.json.encode(cursor))
 
 
-class Part(Protocol):
-    """A part that is being written."""
-
-    def write(self, rows: Sequence[Row]) -> None:
-        """Add rows."""
-
-    def close(self) -> None:
-        """Write what ends the part."""
+@contextmanager
+def lines(head: Iterable[str], line: Callable[[Row], str], file: BinaryIO) -> Iterator[Write]:
+    """Begin a part of lines."""
+    file.writelines(f"{each}\n".encode() for each in head)
+    yield lambda rows: file.writelines(f"{line(row)}\n".encode() for row in rows)
 
 
-class Lines:
-    """A part of lines."""
+def parquet(columns: Mapping[str, str]) -> Begin:
+    """Return what begins a part in Parquet, with a row group for each addition.
 
-    def __init__(self, head: Iterable[str], line: Callable[[Row], str], file: BinaryIO) -> None:
-        self._file, self._line = file, line
-        file.writelines(f"{each}\n".encode() for each in head)
-
-    def write(self, rows: Sequence[Row]) -> None:
-        """Add rows."""
-        self._file.writelines(f"{self._line(row)}\n".encode() for row in rows)
-
-    def close(self) -> None:
-        """Do nothing: nothing ends it."""
-
-
-def parquet(columns: Mapping[str, str]) -> Callable[[BinaryIO], Part]:
-    """Return what begins parts in Parquet; raises `ConfigurationError` where pyarrow is missing."""
+    Raises `ConfigurationError` where pyarrow is missing.
+    """
     try:
         import pyarrow as pa
         from pyarrow.parquet import ParquetWriter
@@ -130,20 +119,15 @@ def parquet(columns: Mapping[str, str]) -> Callable[[BinaryIO], Part]:
     }  # fmt: skip
     schema = pa.schema([(name, types.get(kind, pa.string())) for name, kind in columns.items()])
 
-    class Table:
-        """A part in Parquet, of a row group for each addition."""
+    @contextmanager
+    def table(file: BinaryIO) -> Iterator[Write]:
+        with ParquetWriter(file, schema, compression="zstd") as writer:
 
-        def __init__(self, file: BinaryIO) -> None:
-            self._writer = ParquetWriter(file, schema, compression="zstd")
+            def write(rows: Sequence[Row]) -> None:
+                columns = zip(zip(*rows, strict=True), schema.types, strict=True)
+                arrays = [pa.array(values, kind) for values, kind in columns]
+                writer.write_batch(pa.record_batch(arrays, schema))
 
-        def write(self, rows: Sequence[Row]) -> None:
-            """Add rows."""
-            columns = zip(zip(*rows, strict=True), schema.types, strict=True)
-            arrays = [pa.array(values, kind) for values, kind in columns]
-            self._writer.write_batch(pa.record_batch(arrays, schema))
+            yield write
 
-        def close(self) -> None:
-            """Write the footer."""
-            self._writer.close()
-
-    return Table
+    return table

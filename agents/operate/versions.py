@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -34,8 +35,21 @@ _decoder = msgspec.json.Decoder(Listed)
 
 
 def read_listed(entry: Entry) -> Listed:
-    """Return an outcome; raises `RecordError`."""
-    return read_as(_decoder, entry.value or b"").facts[0][2]
+    """Return an outcome; raises `RecordError`.
+
+    Its words and links are cut out where they stand as a crawl writes them, since reading over them takes most
+    of the time; within a text these signs would be escaped.
+    """
+    value = entry.value or b""
+    start, end = value.find(b',"words":['), value.rfind(b'],"origin":')
+    return read_as(_decoder, value[:start] + value[end + 1 :] if 0 < start < end else value).facts[0][2]
+
+
+class Places(NamedTuple):
+    """Offsets of outcomes, ascending, and whole verdicts where an outcome does not have them."""
+
+    offsets: npt.NDArray[np.int64]
+    merged: dict[int, Verdict]
 
 
 class Versions:
@@ -60,10 +74,8 @@ class Versions:
         self._times.append(outcome.time)
         self._verdicts.append(self.verdicts.setdefault(tuple(outcome.verdict.items()), len(self.verdicts)))
 
-    def current(
-        self, start: int, begin: float, chosen: Callable[[Verdict], bool]
-    ) -> tuple[npt.NDArray[np.int64], dict[int, Verdict]]:
-        """Return the offsets of pages' current outcomes from ``start`` on, and by offset verdicts of several.
+    def current(self, start: int, begin: float, chosen: Callable[[Verdict], bool]) -> Places:
+        """Return the places of pages' current outcomes from ``start`` on.
 
         The last outcome that adds a later verdict stands for its page. Only pages fetched since ``begin`` count
         whose verdict is ``chosen``.
@@ -87,7 +99,7 @@ class Versions:
                 found.append(last)
                 merged[self._offsets[last]] = verdict
         offsets = np.frombuffer(self._offsets, np.int64)[np.append(alone, np.array(found, np.int64))]
-        return np.sort(offsets[offsets >= start]), merged
+        return Places(np.sort(offsets[offsets >= start]), merged)
 
     def _folded(self, places: Iterable[int], known: Sequence[Verdict]) -> tuple[int, int, Verdict]:
         """Return the current of a page's outcomes, the last that adds to its verdict, and this; -1 for none."""

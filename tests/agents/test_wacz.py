@@ -88,7 +88,7 @@ def exported(cwd: Path) -> bytes:
     tell(cwd / "scentline-data", *(page(number, BEGAN + number) for number in (*range(10), 12)))
     run = scentline(cwd, "export", "--format", "wacz", "--out", "site.wacz", "tea")
     assert run.stdout == "site.wacz: 10 pages\n"
-    assert run.stderr == "1 pages are not kept any more: it lacks them, or their text\n"
+    assert run.stderr == "1 pages are not kept any more, or can't be read: what they hold is missing\n"
     return (cwd / "site.wacz").read_bytes()
 
 
