@@ -63,16 +63,12 @@ def found(settings: RenderSettings) -> str:
     try:
         import playwright  # noqa: F401
     except ImportError:
-        raise ConfigurationError(
-            "render.pages: rendering needs Playwright: pip install 'scentline[render]'"
-        ) from None
+        raise ConfigurationError("rendering needs Playwright: pip install 'scentline[render]'") from None
     names = (settings.browser,) if settings.browser else _NAMES
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
-        raise ConfigurationError(
-            f"render.browser: {names[0]!r} is no program; install Chromium, as Debian's package chromium, or "
-            "give its path"
-        )
+        how = f"install Chromium (on Debian: apt-get install {_NAMES[0]})"
+        raise ConfigurationError(f"render.browser: {names[0]!r} is no program; {how}")
     return path
 
 
@@ -224,8 +220,9 @@ class Chromium:
         """Kill each process of the browser that takes too much memory: its page crashes, and no other."""
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
-            for process in _large(self._leader, self._settings.memory_bytes) if self._open else ():
-                with suppress(ProcessLookupError):
+            busy = self._open and self._leader
+            for process in _large(self._leader, self._settings.memory_bytes) if busy else ():
+                with suppress(OSError):
                     os.kill(process, signal.SIGKILL)
 
 

@@ -21,16 +21,11 @@ def confined(command: list[str]) -> tuple[list[str], list[str]]:
     """Confine this process, and return the command to become, and what the system did not allow."""
     missing = []
     root = os.geteuid() == 0
-    if root:
-        for profile in (Path(each.removeprefix(_PROFILE)) for each in command if each.startswith(_PROFILE)):
-            os.chown(profile, _NOBODY, _NOBODY)
     if not (_unshared(_NEW_NETWORK) if root else _alone()):
         missing.append("network of its own")
-    if root:
-        os.setgroups([])
-        os.setgid(_NOBODY)
-        os.setuid(_NOBODY)
-    if not _in_child(_NEW_USER | _NEW_PIDS | _NEW_NETWORK):
+    if root and not _nobody(command):
+        missing.append("user of its own")
+    if os.geteuid() == 0 or not _in_child(_NEW_USER | _NEW_PIDS | _NEW_NETWORK):
         missing.append("sandbox")
         command = [*command, "--no-sandbox"]
     die_first()
@@ -39,17 +34,30 @@ def confined(command: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _unshared(flags: int) -> bool:
-    return bool(ctypes.CDLL(None, use_errno=True).unshare(flags) == 0)
+    return bool(ctypes.CDLL(None).unshare(flags) == 0)
 
 
 def _alone() -> bool:
     """Enter namespaces of network and users, as the same user."""
-    user, group = os.geteuid(), os.getegid()
+    user, group = os.getuid(), os.getgid()
+    maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
     if not _unshared(_NEW_USER | _NEW_NETWORK):
         return False
-    maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
     for name, text in maps.items():
         Path("/proc/self", name).write_text(text, encoding="ascii")
+    return True
+
+
+def _nobody(command: list[str]) -> bool:
+    """Become nobody, whose the browser's directory becomes as well."""
+    try:
+        for profile in (each.removeprefix(_PROFILE) for each in command if each.startswith(_PROFILE)):
+            os.chown(profile, _NOBODY, _NOBODY)
+        os.setgroups([])
+        os.setgid(_NOBODY)
+        os.setuid(_NOBODY)
+    except OSError:
+        return False
     return True
 
 

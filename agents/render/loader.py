@@ -23,14 +23,10 @@ if TYPE_CHECKING:
 _LOADED: Final = frozenset({"script", "xhr", "fetch"})
 #: Registered domains of trackers and advertisements.
 _LISTED: Final = """
-    2mdn.net adform.net adnxs.com adsrvr.org amazon-adsystem.com amplitude.com bugsnag.com casalemedia.com
-    chartbeat.com clarity.ms cookielaw.org criteo.com criteo.net demdex.net doubleclick.net everesttech.net
-    facebook.net fullstory.com google-analytics.com googleadservices.com googlesyndication.com
-    googletagmanager.com googletagservices.com heapanalytics.com hotjar.com hs-analytics.net intercom.io
-    krxd.net licdn.com matomo.cloud mixpanel.com moatads.com mouseflow.com newrelic.com nr-data.net
-    omtrdc.net onetrust.com optimizely.com outbrain.com permutive.com plausible.io pubmatic.com
-    quantserve.com rubiconproject.com scorecardresearch.com segment.com segment.io sentry-cdn.com sentry.io
-    taboola.com
+    adnxs.com adsrvr.org amazon-adsystem.com amplitude.com chartbeat.com clarity.ms criteo.com demdex.net
+    doubleclick.net facebook.net fullstory.com google-analytics.com googleadservices.com googlesyndication.com
+    googletagmanager.com hotjar.com licdn.com mixpanel.com newrelic.com nr-data.net omtrdc.net onetrust.com
+    optimizely.com outbrain.com quantserve.com scorecardresearch.com segment.com segment.io sentry.io taboola.com
 """
 _TRACKERS: Final = frozenset(_LISTED.split())
 _AT_ONCE: Final = 6  # Requests, as browsers make to one host.

@@ -19,6 +19,7 @@ from scentline.agents.browse import BrowseAgent
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import stays_home
+from scentline.agents.fetch.servers import Servers
 from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.harvest import HarvestAgent
 from scentline.agents.judge.agent import JudgeAgent, Rejudge
@@ -106,6 +107,9 @@ class Worker:
         self._examiner = examiner
         self._said = -math.inf
         self._starting: asyncio.Task[None] | None = None
+        self._servers = Servers(
+            time.monotonic
+        )  # one for all roles that fetch: each server has one request at a time
         self._resources = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -202,11 +206,13 @@ class Worker:
             case "fetch":
                 again = settings.revisit if settings.frontier.revisit else None
                 client = Client(settings.fetch, time.time, again, settings.judge.formats)
+                client.servers = self._servers
                 self.fetch = FetchAgent(runtime, await self._resources.enter_async_context(client))
             case "render":
                 from scentline.agents.render.client import Renderer
 
                 client = Renderer(settings.fetch, settings.render, time.time, settings.judge.formats)
+                client.servers = self._servers
                 self.render = FetchAgent(runtime, await self._resources.enter_async_context(client), RENDERS)
             case "door":
                 from scentline.agents.door.agent import DoorAgent

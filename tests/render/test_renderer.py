@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pytest
 from psutil import Process
 
+from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import Body
 from scentline.agents.render.browser import _large
 from scentline.agents.render.client import Renderer
@@ -91,9 +92,14 @@ async def test_a_page_is_what_its_scripts_have_made_of_it_and_its_requests_are_c
 async def test_a_server_is_left_alone_for_as_many_delays_as_a_page_had_requests() -> None:
     delay = 0.9  # three of them are more than a fetch waits for
     slow = settings(delay_seconds=delay)
-    async with serving(answer) as server, Renderer(slow, RenderSettings(), now) as client:
+    async with (
+        serving(answer) as server,
+        Renderer(slow, RenderSettings(), now) as client,
+        Client(slow, now) as other,
+    ):
+        other.servers = client.servers
         await rendered(client, server.origin + "/")
-        early = (await client.fetch(server.origin + "/")).result
+        early = (await other.fetch(server.origin + "/")).result
         assert isinstance(early, Early) and early.wait > 2 * delay
 
 
