@@ -26,7 +26,7 @@ _LISTED: Final = """
     adnxs.com adsrvr.org amazon-adsystem.com amplitude.com chartbeat.com clarity.ms criteo.com demdex.net
     doubleclick.net facebook.net fullstory.com google-analytics.com googleadservices.com googlesyndication.com
     googletagmanager.com hotjar.com licdn.com mixpanel.com newrelic.com nr-data.net omtrdc.net onetrust.com
-    optimizely.com outbrain.com quantserve.com scorecardresearch.com segment.com segment.io sentry.io taboola.com
+    optimizely.com outbrain.com quantserve.com segment.com segment.io sentry.io taboola.com
 """
 _TRACKERS: Final = frozenset(_LISTED.split())
 _AT_ONCE: Final = 6  # Requests, as browsers make to one host.
