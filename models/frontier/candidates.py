@@ -61,8 +61,8 @@ class Candidates:
         #: New links to news, in the mode "instant" (`models.frontier.instant`).
         self.fresh: Fresh | None = None
         self.priorities = Priorities(settings, scorer)
-        self.renders = Renders(whole, self.priorities, self.flights, clocks, random)
         self.fairness = Fairness(settings.domain_share, clocks, self.priorities.worth)
+        self.renders = Renders(whole, self.priorities, self.fairness, self.flights, clocks, random)
         #: The least priority of a page to fetch, by predicate; without one, any will do.
         self.prices: dict[str, float] = {}
         #: Whether the best candidate of a ready host was below its price since prices were set.

@@ -4,11 +4,13 @@ A page is rendered if it is known to need its scripts, or if pages like it do so
 more requests than it wastes; of the others a few are, by chance, to see what rendering brings.
 """
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from random import Random
 from typing import TypeAlias
 
+from scentline.models.frontier.fairness import Fairness
 from scentline.models.frontier.flights import Flights
 from scentline.models.frontier.freshness import groups_of
 from scentline.models.frontier.keys import Rows
@@ -39,13 +41,14 @@ class Renders:
         self,
         settings: CrawlSettings,
         priorities: Priorities,
+        fairness: Fairness,
         flights: Flights,
         clocks: HostClocks,
         random: Random,
     ) -> None:
         self._settings = settings.render
         self._priorities, self._flights, self._clocks = priorities, flights, clocks
-        self._random = random
+        self._fairness, self._random = fairness, random
         self.queues: dict[str, CandidateQueue] = {}
         self.always = self._settings.pages == "always"
         #: Seconds that a lease lasts longer.
@@ -91,11 +94,12 @@ class Renders:
         return left
 
     def better(self, predicate: str, plain: CandidateQueue, best: str | None, now: float) -> str | None:
-        """Return the ``best`` of the ``plain`` candidates, or a better one to render if a slot is free."""
+        """Return the ``best`` of the ``plain`` candidates, or a better, fair one to render in a free slot."""
         queue = self.queues.get(predicate)
         if not queue or not self.free:
             return best
         first = next(iter(queue.best(1, partial(self._clocks.ready, now=now))), None)
+        first = first and self._fairness.choose(queue, first, now, -math.inf)
         if first is None:
             return best
         return best if best is not None and plain.priority(best) >= queue.priority(first) else first
