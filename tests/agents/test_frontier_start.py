@@ -211,7 +211,7 @@ def test_what_a_group_touched_is_offered_when_another_shards_ends_first(frontier
 
 def test_rows_of_an_earlier_release_are_refused_with_a_sentence(frontier: Frontiers) -> None:
     front = frontier()
-    put(front.shards[0].store, {TOTALS_KEY: pack(TotalsRow(requests=1))})
+    put(front.shards[0].store, {TOTALS_KEY: pack(TotalsRow(judged=1, requests=1))})
     with pytest.raises(ConfigurationError, match="table frontier: an earlier release wrote it"):
         front.restart()
 
