@@ -137,10 +137,9 @@ class Worker:
         for role in self.roles:
             # The door takes the orders of the fetchers: it is of their consumer group.
             app = self.bus.app("fetch" if role == DOOR else role)
-            self.runtimes[role] = Runtime(
-                app, self.settings, self.bus, self.fail, metrics=self.metrics, attempts=attempts
-            )
-            self._tasks[role] = await self._play(role, self.runtimes[role])
+            runtime = Runtime(app, self.settings, self.bus, self.fail, metrics=self.metrics, attempts=attempts)
+            self.runtimes[role] = runtime
+            self._tasks[role] = await self._play(role, runtime)
         if not {"judge", "frontier", "learn"}.isdisjoint(self.roles):
             await self._listen()
             self._check_judges()
@@ -334,15 +333,10 @@ class Worker:
         except Exception as error:
             self.fail(error)  # an earlier failure takes precedence: it may have caused this one
 
-    # state
-
     @property
     def inboxes(self) -> list[Stateful[Any]]:
         """The inboxes of the stateful roles, in the order in which messages flow."""
         return [getattr(self, role).inbox for role in STATEFUL if role in self.roles]
-
-
-# the command
 
 
 def played(names: Iterable[str]) -> tuple[str, ...]:
