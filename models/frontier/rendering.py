@@ -71,7 +71,7 @@ class Renders:
         return any(map(len, self.queues.values()))
 
     def hosts(self) -> set[str]:
-        """Return the hosts of candidates that wait only for them."""
+        """Return the hosts whose candidates could be rendered now."""
         return set[str]().union(*(queue.hosts() for queue in self.queues.values())) if self.free else set()
 
     def add(self, predicate: str, limit: int) -> None:
@@ -112,7 +112,7 @@ class Renders:
         if not self.queues or row.render:
             return False
         found, early = outlook_of(shard, row.url), row.url in self._early
-        if self._pays(found, row.url) != early:
+        if self._pays(found, row.url, early=early) != early:
             if len(self._early) >= _MOST:
                 self._early.clear()
             (self._early.discard if early else self._early.add)(row.url)
@@ -122,8 +122,9 @@ class Renders:
         row.render = early or tried
         return False
 
-    def _pays(self, found: Outlook, url: str) -> bool:
-        crowd = max((len(queue.hosts()) for queue in self.queues.values()), default=0)
+    def _pays(self, found: Outlook, url: str, *, early: bool) -> bool:
+        # One that waits for a slot does not go back for a crowd: it would be moved to and fro for ever.
+        crowd = 0 if early else max(len(queue.hosts()) for queue in self.queues.values())
         return found.pays(self._apart(url), crowd / self._settings.slots)
 
     def _apart(self, url: str) -> float:

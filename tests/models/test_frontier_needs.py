@@ -32,6 +32,7 @@ def test_what_is_expected_are_probabilities_and_costs_and_moves_with_what_comes(
     assert before.requests >= 1
     assert 0 < before.part(delay) <= 1
     assert not before.pays(0.0, waiting), "where requests cost nothing, none is saved"
+    assert before.pays(delay, 0.0) or not before.pays(delay, waiting), "who waits does not go back for a crowd"
     groups[-1].came(needed=False)
     after = outlook(groups)
     assert after.need < before.need
