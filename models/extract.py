@@ -18,7 +18,9 @@ _EXPECTED = "expected css:SELECTOR or xpath:EXPRESSION, such as css:.price::text
 _css: GenericTranslator = HTMLTranslator()
 # What evaluation raises; it finds namespaces, too, which have no text.
 _FAILED = (etree.LxmlError, TypeError)
-_within = etree.XPath("string()", smart_strings=False)
+_within = etree.XPath(
+    "self::script/text() | descendant::text()[not(parent::script or parent::style)]", smart_strings=False
+)
 
 
 class ExtractError(ScentlineError, ValueError):
@@ -53,8 +55,8 @@ def _translated(selector: Selector) -> str:
 def extracted(html: str, fields: Mapping[str, etree.XPath]) -> dict[str, str]:
     r"""Return the values of named fields in HTML; a field without a match, or that fails, is absent.
 
-    A value has a line for each match, with single spaces. Of an element that is the text within it. The tree
-    is read without entities and network.
+    A value has a line for each match, with single spaces. Of an element that is the text within it, but for
+    scripts. The tree is read without entities and network.
 
     >>> extracted("<p>a <b>b</b><p>c", {"all": compiled("css:p"), "bold": compiled("css:b::text")})
     {'all': 'a b\nc', 'bold': 'b'}
@@ -77,5 +79,5 @@ def _text(match: Any) -> str:
         return str(match).lower()
     if isinstance(match, float):
         return f"{match:.15g}"
-    text = match if isinstance(match, str) else str(_within(match))
-    return " ".join(text.split())
+    texts: Any = [match] if isinstance(match, str) else _within(match)
+    return " ".join("".join(texts).split())

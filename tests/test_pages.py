@@ -7,7 +7,6 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator
-from contextlib import chdir
 from operator import attrgetter
 from pathlib import Path
 from pkgutil import resolve_name
@@ -28,7 +27,6 @@ from scentline.agents.fetch.orders import EXPIRED
 from scentline.agents.fetch.result import OUTCOMES
 from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS
 from scentline.agents.judge.kept import files
-from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.operate.starting import meanings
 from scentline.models.accesslog.entry import DEFAULTS
 from scentline.models.accesslog.formats import RECOGNISED
@@ -330,89 +328,3 @@ def test_the_commands_of_the_page_on_predicates_run_in_their_order(cwd: Path) ->
         assert run(cwd, line)
     states = [line.split("\t")[:3] for line in run(cwd, "scentline predicate list").splitlines()[1:]]
     assert states == [["german", "active", "0.5"], ["ice", "active", "1"], ["tea", "removed", "3"]]
-
-
-# from nothing to a table of a site's fields
-
-SHOP = "http://shop.example/"
-#: Words that are read, and signs that are typed, in a minute, by people who are slow at both.
-READ, TYPED = 150, 100
-
-
-GLAZES = (
-    *(
-        "ash",
-        "bay",
-        "cedar",
-        "dune",
-        "ember",
-        "fern",
-        "garnet",
-        "hazel",
-        "iris",
-        "jade",
-        "kelp",
-        "lilac",
-        "moss",
-    ),
-    *(
-        "nettle",
-        "olive",
-        "pine",
-        "quartz",
-        "rose",
-        "sage",
-        "teal",
-        "umber",
-        "violet",
-        "willow",
-        "zinc",
-        "amber",
-    ),
-    *("birch", "coral", "denim", "ebony", "flint"),
-)
-
-
-def mug(number: int) -> bytes:
-    """Return the page of a mug: those of the same words would be copies of each other."""
-    first, second, third = (GLAZES[(number * step) % len(GLAZES)] for step in (1, 7, 11))
-    text = f"<title>{first.title()} mug - The shop</title><a href=/>The shop</a><h1>The {first} mug</h1>"
-    text += f"<img src=/{number}.jpg><p>A mug with a glaze of {first}, {second} and {third}, which holds tea."
-    return f"{text}<p class=price>{number}.50 EUR<p><a href={number + 1}>The next mug</a>".encode()
-
-
-def edited(settings: str, tables: str) -> str:
-    """Return a file of settings with other tables for those of its own that have their names."""
-    names = "|".join(map(re.escape, re.findall(r"^\[.*\]$", tables, re.MULTILINE)))
-    kept = [part for part in settings.split("\n\n") if not re.search(f"^({names})$", part, re.MULTILINE)]
-    return "\n\n".join([*kept, tables])
-
-
-def test_a_new_user_has_a_table_of_a_sites_fields_in_ten_minutes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shop = b"<title>The shop</title><a href=/mugs/1>Mugs</a> <a href=/about>About us</a>"
-    found = {SHOP: shop, f"{SHOP}about": b"<title>About us</title><h1>About us</h1><p>We make mugs."}
-    found |= {f"{SHOP}mugs/{number}": mug(number) for number in range(1, 31)}
-    kind = [("Content-Type", "text/html")]
-    archive = write(tmp_path / "shop.warc.gz", *((url, "200 OK", kind, body) for url, body in found.items()))
-    lines = [line for block in blocks("data-set", "sh") for line in block.splitlines() if "pip" not in line]
-    (tables,), (code,) = blocks("data-set", "toml"), blocks("data-set", "python")
-    environment = {"SCENTLINE_FETCH__DELAY_SECONDS": "0"}
-    told = []
-    with ServerProcess.archive([archive]) as server:
-        for line in lines:
-            done = typed(tmp_path, line, SCENTLINE_FETCH__PROXY=server.url, **environment)
-            assert done.returncode == 0, done.stderr
-            told.append([re.split(r"\t|  +", row.rstrip("\t")) for row in done.stdout.splitlines()])
-            if len(told) == 2:
-                file = tmp_path / "scentline.toml"
-                file.write_text(edited(file.read_text(), tables))
-    with chdir(tmp_path):
-        exec(code, {})
-    looked, table = blocks("data-set", "text")
-    assert told[1] == [re.split(r"  +", row) for row in looked.splitlines()]
-    assert [row[1] for row in told[2] if row[0] in ("items", "price")] == ["yes", "7.50 EUR", "no", "-"]
-    assert capsys.readouterr().out == table
-    signs = sum(map(len, (*lines, tables, code)))
-    assert len(page("data-set").split()) / READ + signs / TYPED < 10

@@ -107,8 +107,8 @@ def _print(look: "Look", settings: "Settings") -> None:
         print_table(("predicate", "holds", "decided by", "words found"), judged)
     if settings.extract:
         print_table(("field", "value"), ((name, seen.extract.get(name, "-")) for name in settings.extract))
-    if seen.links:
-        print_table((f"the first of {len(seen.links)} links", "text"), seen.links[:_LINKS])
+    if (count := len(seen.links)) > 0:
+        print_table(("link" if count <= _LINKS else f"link, of {count}", "text"), seen.links[:_LINKS])
 
 
 def _lines(look: "Look") -> Iterator[str]:

@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from scentline.agents.offline.serve import ServerProcess
 from scentline.streams.settings import keys, load
 from tests.agents.commands import complaint, printed, scentline, typed
 from tests.agents.test_archive import page, write
+from tests.test_pages import DOCS, blocks
 
 SITE, MUGS = "http://example.org/", "http://shop.test/mugs/"
 MUG = """<html><title>Blue \x1b[2J mug</title><script>document.title = "Hot"</script><h1>Mug</h1>
@@ -136,3 +138,89 @@ def test_a_page_is_rendered_where_settings_say_so_and_it_needs_that(tmp_path: Pa
         bare, blue = judged(tmp_path, proxy, *places, "--set", f"render.pages={pages}")
         assert [bare["scripts"], blue["scripts"]] == [True, False]
         assert [bare["seen"]["title"], blue["seen"]["title"]] == ["Green mug", title]
+
+
+# from nothing to a table of a site's fields
+
+SHOP = "http://shop.example/"
+#: Words that are read, and signs that are typed, in a minute, by people who are slow at both.
+READ, TYPED = 150, 100
+
+
+GLAZES = (
+    *(
+        "ash",
+        "bay",
+        "cedar",
+        "dune",
+        "ember",
+        "fern",
+        "garnet",
+        "hazel",
+        "iris",
+        "jade",
+        "kelp",
+        "lilac",
+        "moss",
+    ),
+    *(
+        "nettle",
+        "olive",
+        "pine",
+        "quartz",
+        "rose",
+        "sage",
+        "teal",
+        "umber",
+        "violet",
+        "willow",
+        "zinc",
+        "amber",
+    ),
+    *("birch", "coral", "denim", "ebony", "flint"),
+)
+
+
+def mug(number: int) -> bytes:
+    """Return the page of a mug: those of the same words would be copies of each other."""
+    first, second, third = (GLAZES[(number * step) % len(GLAZES)] for step in (1, 7, 11))
+    text = f"<title>{first.title()} mug - The shop</title><a href=/>The shop</a><h1>The {first} mug</h1>"
+    text += f"<img src=/{number}.jpg><p>A mug with a glaze of {first}, {second} and {third}, which holds tea."
+    return f"{text}<p class=price>{number}.50 EUR<p><a href={number + 1}>The next mug</a>".encode()
+
+
+def edited(settings: str, tables: str) -> str:
+    """Return a file of settings with other tables for those of its own that have their names."""
+    names = "|".join(map(re.escape, re.findall(r"^\[.*\]$", tables, re.MULTILINE)))
+    kept = [part for part in settings.split("\n\n") if not re.search(f"^({names})$", part, re.MULTILINE)]
+    return "\n\n".join([*kept, tables])
+
+
+def test_a_new_user_has_a_table_of_a_sites_fields_in_ten_minutes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = b"<title>The shop</title><a href=/mugs/1>Mugs</a> <a href=/about>About us</a>"
+    found = {SHOP: shop, f"{SHOP}about": b"<title>About us</title><h1>About us</h1><p>We make mugs."}
+    found |= {f"{SHOP}mugs/{number}": mug(number) for number in range(1, 31)}
+    kind = [("Content-Type", "text/html")]
+    archive = write(tmp_path / "shop.warc.gz", *((url, "200 OK", kind, body) for url, body in found.items()))
+    lines = [line for block in blocks("data-set", "sh") for line in block.splitlines() if "pip" not in line]
+    (tables,), (code,) = blocks("data-set", "toml"), blocks("data-set", "python")
+    environment = {"SCENTLINE_FETCH__DELAY_SECONDS": "0"}
+    told = []
+    with ServerProcess.archive([archive]) as server:
+        for line in lines:
+            done = typed(tmp_path, line, SCENTLINE_FETCH__PROXY=server.url, **environment)
+            assert done.returncode == 0, done.stderr
+            told.append([re.split(r"\t|  +", row.rstrip("\t")) for row in done.stdout.splitlines()])
+            if len(told) == 2:
+                file = tmp_path / "scentline.toml"
+                file.write_text(edited(file.read_text(), tables))
+    with chdir(tmp_path):
+        exec(code, {})
+    looked, table = blocks("data-set", "text")
+    assert told[1] == [re.split(r"  +", row) for row in looked.splitlines()]
+    assert [row[1] for row in told[2] if row[0] in ("items", "price")] == ["yes", "7.50 EUR", "no", "-"]
+    assert capsys.readouterr().out == table
+    signs = sum(map(len, (*lines, tables, code)))
+    assert len((DOCS / "data-set.md").read_text().split()) / READ + signs / TYPED < 10

@@ -21,6 +21,8 @@ SHOP = (
         ("css:a::attr(href), a::attr(data-id)", "/x\n3"),
         ("css:li", "a\nb"),
         ("css:.none", None),
+        ("css:body", "£51.77 to x ab"),
+        ("css:script", "price()"),
         ("xpath://a", "to x"),
         ("xpath:string(//li)", "a"),
         ("xpath:count(//li)", "2"),
