@@ -66,13 +66,16 @@ def test_the_broker_lies_in_the_data_directory_unless_it_is_given(tmp_path: Path
     assert loaded(tmp_path, overrides=given_broker).settings.broker == "kafka://localhost:9092"
 
 
-def test_archives_have_no_delay_unless_one_is_given_wherever(tmp_path: Path) -> None:
-    environ, file = {"SCENTLINE_FETCH__DELAY_SECONDS": "3"}, "[fetch]\ndelay_seconds = 1.0"
+def test_archives_have_no_delay_unless_one_is_given_wherever_and_no_log_ins(tmp_path: Path) -> None:
+    rules = {"PROXIES": "a.example = direct", "COOKIES": "file", "HEADERS": "a.example = A: b"}
+    environ = {f"SCENTLINE_FETCH__{name}": value for name, value in (rules | {"DELAY_SECONDS": "3"}).items()}
+    file = "[fetch]\ndelay_seconds = 1.0"
     for found, delay in (
         (loaded(tmp_path), 0.0), (loaded(tmp_path, environ=environ), 3.0), (loaded(tmp_path, file), 1.0)
     ):  # fmt: skip
         fetch = found.settings.fetch.of_archive("http://127.0.0.1:9")
         assert (fetch.delay_seconds, fetch.proxy) == (delay, "http://127.0.0.1:9")
+        assert (fetch.proxies, fetch.cookies, fetch.headers) == ((), None, ())
 
 
 def test_text_is_read_as_the_key_takes_it(tmp_path: Path) -> None:
