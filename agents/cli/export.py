@@ -74,9 +74,9 @@ def _wacz(wanted: "Export", out: Path) -> int:
 
     number = 0
     with opened(out) as file, closing(Wacz(file, f"scentline {version('scentline')}")) as archive:
-        for page, held in wanted.pages(out, {}):
-            if held.records is not None:
-                archive.add(held.records, page.outcome.title, None if held.seen is None else held.seen.text)
+        for page in wanted.pages(out, {}):
+            if page.records is not None:
+                archive.add(page.records, page.outcome.title, None if page.seen is None else page.seen.text)
                 number += 1
     return number
 

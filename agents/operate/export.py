@@ -43,17 +43,12 @@ _OK = 200  # the one status of an answer that brings a page
 
 
 class Page(NamedTuple):
-    """A page to export, and the place behind its outcome."""
+    """A page to export, the place behind its outcome, and its kept records and what they hold, where known."""
 
     outcome: Listed
     verdict: Verdict
     partition: int
     behind: int
-
-
-class Held(NamedTuple):
-    """What of a page is kept, where it is: its records, and what they hold, None where that can't be read."""
-
     records: bytes | None = None
     seen: Seen | None = None
 
@@ -86,10 +81,10 @@ class Export:
                 rows = size = written = 0
                 waiting: list[Row] = []
                 with whole(out / name_of(cursor, cursor.parts + 1)) as file, new(file) as write:
-                    for page, held in chain((first,), pages):
-                        waiting.append(_row(page, held.seen, self.settings.extract))
+                    for page in chain((first,), pages):
+                        waiting.append(_row(page, self.settings.extract))
                         cursor.offsets[page.partition] = page.behind
-                        rows, size = rows + 1, size + _size(held.seen)
+                        rows, size = rows + 1, size + _size(page.seen)
                         if len(waiting) >= GROUP_ROWS or size - written >= GROUP_BYTES:
                             write(waiting)
                             waiting, written = [], size
@@ -108,8 +103,8 @@ class Export:
 
     def pages(
         self, out: Path, starts: Mapping[int, int], stopped: Sequence[int] = ()
-    ) -> Generator[tuple[Page, Held], None, None]:
-        """Yield the pages to export, partition after partition from ``starts`` on, with what they hold."""
+    ) -> Generator[Page, None, None]:
+        """Yield the pages to export, partition after partition from ``starts`` on."""
         places = self._places(out, starts, stopped)
         total, done, told = sum(len(each.offsets) for each in places.values()), 0, monotonic()
         records = Records(self.settings.data)
@@ -121,21 +116,22 @@ class Export:
             processes = [ExaminerProcess(work) for _ in os.sched_getaffinity(0)]
             resources.callback(lambda: [runner.run(process.close()) for process in processes])
             while some := [*islice(found, AT_ONCE)]:
-                kept = [records.of(page.outcome.url, page.outcome.time) for page in some]
-                seen = runner.run(_read(processes, self._shown(some, kept))) if any(kept) else {}
+                some = [page._replace(records=records.of(page.outcome.url, page.outcome.time)) for page in some]
+                kept = any(page.records is not None for page in some)
+                seen = runner.run(_read(processes, self._shown(some))) if kept else {}
                 self.lost += len(some) - len(seen)
-                yield from zip(some, (Held(each, seen.get(at)) for at, each in enumerate(kept)), strict=True)
+                yield from (page._replace(seen=seen.get(number)) for number, page in enumerate(some))
                 done += len(some)
                 if monotonic() - told > TELL_SECONDS:
                     told = monotonic()
                     self.tell(f"{done:,} of {total:,} pages")
 
-    def _shown(self, pages: Iterable[Page], kept: Iterable[bytes | None]) -> Iterator[tuple[int, Show]]:
-        for number, (page, records) in enumerate(zip(pages, kept, strict=True)):
+    def _shown(self, pages: Iterable[Page]) -> Iterator[tuple[int, Show]]:
+        for number, page in enumerate(pages):
             with suppress(zlib.error, ValueError):
-                if records is not None:
+                if page.records is not None:
                     fields = self.settings.extract if any(page.verdict.values()) else {}
-                    yield number, Show(page.outcome.url, *body_of(records), extract=fields)
+                    yield number, Show(page.outcome.url, *body_of(page.records), extract=fields)
 
     def _places(self, out: Path, starts: Mapping[int, int], stopped: Sequence[int]) -> dict[int, Places]:
         """Return what to write of each partition."""
@@ -192,9 +188,9 @@ def _size(seen: Seen | None) -> int:
     return 0 if seen is None else len(seen.text) + 100 * len(seen.links)
 
 
-def _row(page: Page, seen: Seen | None, fields: Iterable[str]) -> Row:
+def _row(page: Page, fields: Iterable[str]) -> Row:
     """Return a page's values by the columns of `models.columns`, the time in microseconds."""
-    outcome = page.outcome
+    outcome, seen = page.outcome, page.seen
     links = seen and [{"url": url, "anchor": anchor} for url, anchor in seen.links]
     scores = {outcome.predicate: {"score": outcome.priority, "expected": outcome.expected}}
     judged = page.verdict.items()

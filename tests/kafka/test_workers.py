@@ -71,6 +71,7 @@ def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(tmp_path: Path, e
         assert "nobody answers" in complaint(tmp_path, *explain, *crawl.options, *none)
         assert "menu" in crawl.command("harvest")
         assert len(crawl.command("matches", "menu").splitlines()) > FEW
+        assert "rows in 1 parts" in crawl.command("export", "--out", "pages", "menu")
 
         def pages_wait() -> bool:
             scrapes = crawl.scrapes()
