@@ -14,11 +14,14 @@ from scentline.agents.fetch.result import Body, NoPage
 from scentline.agents.judge.predicates import check_judges
 from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.judge.question import PageError, Seen, Show, Work
+from scentline.models.errors import EventLog
 from scentline.models.facts import Early, Missing, Moved
 from scentline.models.page import NEEDS_SCRIPTS
 from scentline.models.predicate import parse
-from scentline.models.url import canonical
+from scentline.models.url import canonical, host
 from scentline.streams.settings import Settings
+
+log = EventLog("judge")
 
 
 class Look(NamedTuple):
@@ -68,6 +71,7 @@ def _client(settings: Settings) -> Client:
 async def _fetched(client: Client, url: str, redirects: int) -> tuple[str, Body | NoPage]:
     for _ in range(redirects + 1):
         while isinstance(result := (await client.fetch(url)).result, Early):
+            log.info("waits, as the site's delay is not over", host=host(url), seconds=round(result.wait))
             await asyncio.sleep(result.wait)
         if not isinstance(result, Moved):
             return url, result

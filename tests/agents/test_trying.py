@@ -21,6 +21,7 @@ SITE, MUGS = "http://example.org/", "http://shop.test/mugs/"
 MUG = """<html><title>Blue \x1b[2J mug</title><script>document.title = "Hot"</script><h1>Mug</h1>
 <p>It is blue, holds tea and is for the morning. <a href=red>Red one</a><p class=price>9.50"""
 SCRIPT = "document.title = 'Green mug'; root.innerText = 'It holds tea. '.repeat(30)"
+OF_EACH_USE = pytest.mark.parametrize("use", ["topic", "watch-list", "data-set", "proxy-log"])
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +33,12 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         page(f"{SITE}b", b"<title>More examples</title><p>More."),
         (f"{MUGS}blue", "200 OK", html, MUG.encode()),
         (f"{MUGS}moved", "302 Found", [("Location", "blue")], b""),
+        (f"{MUGS}round", "302 Found", [("Location", "again")], b""),
+        (f"{MUGS}again", "302 Found", [("Location", "round")], b""),
+        ("http://slow.test/robots.txt", "200 OK", html, b"User-agent: *\nCrawl-delay: 3"),
+        page("http://slow.test/", b"<p>It takes a while."),
         (f"{MUGS}bare", "200 OK", html, f"<div id=root></div><script>{SCRIPT}</script>".encode()),
-        (
-            "http://closed.test/robots.txt",
-            "200 OK",
-            [("Content-Type", "text/plain")],
-            b"User-agent: *\nDisallow: /",
-        ),
+        ("http://closed.test/robots.txt", "200 OK", html, b"User-agent: *\nDisallow: /"),
     )
     with ServerProcess.archive([archive]) as server:
         yield server.url
@@ -52,7 +52,7 @@ def judged(cwd: Path, proxy: str, *arguments: str) -> list[dict[str, Any]]:
     return looks
 
 
-@pytest.mark.parametrize("use", ["topic", "watch-list", "data-set", "proxy-log"])
+@OF_EACH_USE
 def test_a_file_of_settings_runs_as_it_stands(tmp_path: Path, proxy: str, use: str) -> None:
     (tmp_path / "access.log").write_text(
         f"1700000000.123 10 10.0.0.7 TCP_MISS/200 512 GET {SITE} - DIRECT/- text/html\n"
@@ -69,15 +69,11 @@ def test_a_file_of_settings_runs_as_it_stands(tmp_path: Path, proxy: str, use: s
     assert SITE in printed(tmp_path, "matches", name)
 
 
-@pytest.mark.parametrize("use", ["topic", "watch-list", "data-set", "proxy-log"])
+@OF_EACH_USE
 def test_what_a_file_has_in_comments_are_the_defaults(tmp_path: Path, use: str) -> None:
     printed(tmp_path, "init", use, "--seed", MUGS, "--contact", "me@YOUR.SITE", "--out", "mugs.toml")
     text = (tmp_path / "mugs.toml").read_text()
-    assert (
-        "example.org/s" not in text
-        and "(+me@YOUR.SITE)" in text
-        and 'seeds = ["http://shop.test/mugs/"]' in text
-    )
+    assert "(+me@YOUR.SITE)" in text and 'seeds = ["http://shop.test/mugs/"]' in text
     section, shown = "", dict[str, object]()
     for line in text.splitlines():
         if line.startswith("["):
@@ -92,9 +88,8 @@ def test_what_a_file_has_in_comments_are_the_defaults(tmp_path: Path, use: str) 
 def test_no_file_is_replaced_and_a_contact_can_be_reached(tmp_path: Path) -> None:
     (tmp_path / "scentline.toml").write_text("mine")
     assert complaint(tmp_path, "init", "topic") == "--out scentline.toml: can't be written: File exists"
-    assert "--contact 'me': expected a URL" in complaint(
-        tmp_path, "init", "topic", "--contact", "me", "--out", "b"
-    )
+    unreachable = complaint(tmp_path, "init", "topic", "--contact", "me", "--out", "other.toml")
+    assert unreachable == "--contact 'me': expected a URL or an e-mail address of yours"
     assert (tmp_path / "scentline.toml").read_text() == "mine"
 
 
@@ -122,14 +117,22 @@ def test_it_is_told_why_a_crawl_refuses_a_page(tmp_path: Path, proxy: str) -> No
     (tmp_path / "ice.pdf").write_bytes(content(CORPUS / "document" / "good-pdf"))
     (tmp_path / "picture.html").write_bytes(b"\x89PNG\r\n\x1a\n")
     places = (f"{MUGS}bare", "http://closed.test/x", f"{MUGS}none", "ice.pdf", "picture.html", "none.html")
-    bare, closed, none, ice, picture, missing = judged(tmp_path, proxy, *places)
+    looks = judged(tmp_path, proxy, *places, f"{MUGS}round", "--set", "fetch.delay_seconds=0")
+    bare, closed, none, ice, picture, *missing = looks
     assert (bare["seen"]["barred"], bare["scripts"]) == ("needs scripts", True)
-    assert [each["missing"] for each in (closed, none, missing)] == [
+    assert [each["missing"] for each in (closed, none, *missing)] == [
         "robots.txt", "status 404", "the file can't be read: No such file or directory",
+        "over 5 redirects (fetch.redirects)",
     ]  # fmt: skip
     assert ice["seen"]["title"] == "On ice"
     assert picture["seen"]["barred"] == "not HTML or text: PNG image, served as text/html"
     assert "names no contact" in complaint(tmp_path, "judge", SITE)
+
+
+def test_a_sites_delay_is_kept(tmp_path: Path, proxy: str) -> None:
+    run = scentline(tmp_path, "judge", "http://slow.test/", SCENTLINE_FETCH__PROXY=proxy)
+    assert (run.returncode, run.stderr.count("waits, as the site's delay is not over")) == (0, 1)
+    assert "text: It takes a while." in run.stdout
 
 
 def test_a_page_is_rendered_where_settings_say_so_and_it_needs_that(tmp_path: Path, proxy: str) -> None:
@@ -147,37 +150,10 @@ SHOP = "http://shop.example/"
 READ, TYPED = 150, 100
 
 
-GLAZES = (
-    *(
-        "ash",
-        "bay",
-        "cedar",
-        "dune",
-        "ember",
-        "fern",
-        "garnet",
-        "hazel",
-        "iris",
-        "jade",
-        "kelp",
-        "lilac",
-        "moss",
-    ),
-    *(
-        "nettle",
-        "olive",
-        "pine",
-        "quartz",
-        "rose",
-        "sage",
-        "teal",
-        "umber",
-        "violet",
-        "willow",
-        "zinc",
-        "amber",
-    ),
-    *("birch", "coral", "denim", "ebony", "flint"),
+GLAZES = re.findall(
+    r"\w+",
+    "ash bay cedar dune ember fern garnet hazel iris jade kelp lilac moss nettle olive pine quartz rose sage "
+    "teal umber violet willow zinc amber birch coral denim ebony flint",
 )
 
 
@@ -206,11 +182,10 @@ def test_a_new_user_has_a_table_of_a_sites_fields_in_ten_minutes(
     archive = write(tmp_path / "shop.warc.gz", *((url, "200 OK", kind, body) for url, body in found.items()))
     lines = [line for block in blocks("data-set", "sh") for line in block.splitlines() if "pip" not in line]
     (tables,), (code,) = blocks("data-set", "toml"), blocks("data-set", "python")
-    environment = {"SCENTLINE_FETCH__DELAY_SECONDS": "0"}
     told = []
     with ServerProcess.archive([archive]) as server:
         for line in lines:
-            done = typed(tmp_path, line, SCENTLINE_FETCH__PROXY=server.url, **environment)
+            done = typed(tmp_path, line, SCENTLINE_FETCH__PROXY=server.url, SCENTLINE_FETCH__DELAY_SECONDS="0")
             assert done.returncode == 0, done.stderr
             told.append([re.split(r"\t|  +", row.rstrip("\t")) for row in done.stdout.splitlines()])
             if len(told) == 2:
