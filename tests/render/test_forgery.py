@@ -79,7 +79,7 @@ def redirecting(page: bytes, target: str) -> Answer:
     """Serve a page, and redirects to a target by every status."""
 
     async def answer(request: Request, writer: object) -> None:
-        if request.path == "/":
+        if request.path in ("/", "/own"):
             request.send(200, page)
         else:
             request.send(int(request.path[1:4]), Location=target, Access_Control_Allow_Origin="*")
@@ -129,6 +129,23 @@ async def test_where_that_is_allowed_they_do() -> None:
         async with serving(moving, OUTSIDE) as outer, Renderer(allowed, RenderSettings(), now) as client:
             await client.fetch(f"http://{OUTSIDE}:{outer.port}/")
         assert set(inner.targets()) == {"/direct", "/moved"}
+
+
+@awaited
+async def test_a_page_reads_nothing_of_another_site_sends_it_nothing_and_uses_none_of_its_log_ins() -> None:
+    script = """const add = url => fetch(url).then(r => r.text()).then(text => document.body.append(text));
+      add('/302'); add('OTHER/direct'); add('PRIVATE/'); fetch('/own', {method: 'POST', body: 'mine'});
+      fetch('OTHER/posted', {method: 'POST', mode: 'no-cors', body: 'x'}); new Image().src = 'PRIVATE/image';"""
+    async with serving(fixed(b"secret")) as other, serving(fixed(b"secret"), "127.0.0.3") as private:
+        closed = f"http://127.0.0.3:{private.port}"
+        page = f"<body><script>{script}</script>".replace("OTHER", other.origin).replace("PRIVATE", closed)
+        moving = redirecting(page.encode(), other.origin + "/moved")
+        allowed = settings(allow=("127.0.0.0/8",), headers=(f"{closed} = Authorization: Bearer x",))
+        async with serving(moving, OUTSIDE) as outer, Renderer(allowed, RenderSettings(), now) as client:
+            found = (await client.fetch(f"http://{OUTSIDE}:{outer.port}/")).result
+        assert isinstance(found, Body) and found.body.count(b"secret") == 0
+        assert (set(other.targets()), private.connections) == ({"/moved", "/direct"}, 0)
+        assert {each.target for each in outer.requests if each.headers.get("content-length") == "4"} == {"/own"}
 
 
 @awaited
