@@ -27,7 +27,12 @@ class CommandError(ScentlineError):
 def examples(command: str, *lines: str) -> str:
     """Note the examples of ``command`` and return them as the end of its help."""
     EXAMPLES[command] = lines
-    return "\n\n".join(["Examples:", *(line.replace("[", r"\[") for line in lines)])
+    return "\n\n".join(["Examples:", *map(literal, lines)])
+
+
+def literal(text: str) -> str:
+    """Return a text of a help as it is to be shown: brackets are no markup."""
+    return text.replace("[", r"\[")
 
 
 def complaint(error: Exception) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.app import CommandError, literal
 from scentline.agents.cli.options import Given, command
 from scentline.agents.cli.output import Shape, json_line, opened, writing
 
@@ -36,7 +36,7 @@ def export(
     ] = None,
     form: Annotated[
         Literal["jsonl", "csv", "parquet", "wacz"],
-        typer.Option("--format", help="JSON lines, CSV, Parquet (scentline[parquet]), or WACZ in one file."),
+        typer.Option("--format", help=literal("JSON lines, CSV, Parquet (scentline[parquet]), or one WACZ.")),
     ] = "jsonl",
     every: Annotated[
         bool, typer.Option("--all", help="Every judged page, not only those that satisfy a predicate.")
@@ -65,7 +65,9 @@ def export(
             cursor = wanted.in_parts(out, asked, parquet(columns) if form == "parquet" else plain)
         typer.echo(f"{out}: {cursor.rows:,} rows in {cursor.parts:,} parts")
     if wanted.lost:
-        tell(f"{wanted.lost:,} pages are not kept any more, or can't be read: what they hold is missing")
+        tell(
+            f"{wanted.lost:,} pages are not kept (keep.pages, keep.max_bytes), or can't be read: no text of them"
+        )
 
 
 def _wacz(wanted: "Export", out: Path) -> int:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
 from scentline.agents.cli import panel
-from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.app import CommandError, app, examples, literal
 from scentline.agents.cli.output import UNITS, Shape, print_json, print_rows
 
 if TYPE_CHECKING:
@@ -298,7 +298,8 @@ def command(name: str, *lines: str, takes: Sequence[str] = ("data",)) -> Callabl
 
     def register(run: Command) -> Command:
         shared = "given" in signature(run).parameters
-        add = group.command(own, epilog=examples(name, *lines), rich_help_panel=None if above else panel(name))
+        text, shown_in = literal(getdoc(run) or ""), None if above else panel(name)
+        add = group.command(own, help=text, epilog=examples(name, *lines), rich_help_panel=shown_in)
         add(_with_shared(run, takes) if shared else run)
         return run
 

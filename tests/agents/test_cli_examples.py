@@ -98,6 +98,7 @@ def test_every_command_has_examples_in_its_help() -> None:
     for command, lines in EXAMPLES.items():
         shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "300"}).output
         assert [line for line in lines if line not in shown] == []
+    assert "settings [window]" in CliRunner().invoke(app, ["window", "--help"]).output  # no markup
 
 
 @pytest.mark.parametrize("line", LINES)

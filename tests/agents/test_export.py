@@ -267,7 +267,7 @@ def test_each_format_has_the_columns_and_null_for_what_is_not_kept(crawl: Path) 
     for form in ("jsonl", "csv", "parquet"):
         run = scentline(crawl, "export", "--data", "data", "--out", form, "--format", form, "--all")
         assert run.stdout == f"{form}: 3 rows in 1 parts\n"
-        assert run.stderr == "1 pages are not kept any more, or can't be read: what they hold is missing\n"
+        assert run.stderr == "1 pages are not kept (see [keep]), or can't be read: what they hold is missing\n"
     lines = [json.loads(line) for line in (crawl / "jsonl/part-00001.jsonl").read_text().splitlines()]
     assert (lines[0], [*lines[0]]) == (ROW, [*ROW])
     assert [lines[1][name] for name in HELD] == [None] * len(HELD)

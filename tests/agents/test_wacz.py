@@ -37,7 +37,7 @@ def exported(cwd: Path) -> bytes:
     tell(data, *(page(number, BEGAN + number, title=f"Page {number}") for number in (*range(9), 11, 12)))
     run = scentline(cwd, "export", "--format", "wacz", "--out", "site.wacz", "tea")
     assert run.stdout == "site.wacz: 10 pages\n"
-    assert run.stderr == "1 pages are not kept any more, or can't be read: what they hold is missing\n"
+    assert run.stderr == "1 pages are not kept (see [keep]), or can't be read: what they hold is missing\n"
     return (cwd / "site.wacz").read_bytes()
 
 
