@@ -91,7 +91,8 @@ class Loader:
         return seen
 
     async def close(self) -> None:
-        """End the requests in flight."""
+        """End the requests in flight, and make no more."""
+        self._most = 0
         for task in self._loading:
             task.cancel()
         await asyncio.gather(*self._loading, return_exceptions=True)
