@@ -65,9 +65,7 @@ def export(
             cursor = wanted.in_parts(out, asked, parquet(columns) if form == "parquet" else plain)
         typer.echo(f"{out}: {cursor.rows:,} rows in {cursor.parts:,} parts")
     if wanted.lost:
-        tell(
-            f"{wanted.lost:,} pages are not kept (keep.pages, keep.max_bytes), or can't be read: no text of them"
-        )
+        tell(f"{wanted.lost:,} pages are not kept (see [keep]), or can't be read: what they hold is missing")
 
 
 def _wacz(wanted: "Export", out: Path) -> int:
