@@ -1,6 +1,7 @@
 """Exports: what a data set holds of a crawl, exactly, wherever it was stopped and whatever came since."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -8,7 +9,9 @@ import re
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -23,6 +26,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from scentline.agents.judge.bodies import body_of
 from scentline.agents.operate import export as module
 from scentline.agents.operate import parts
 from scentline.agents.operate.export import Export
@@ -306,6 +310,14 @@ def test_an_outcome_is_read_without_its_words_and_links(
     assert {name: getattr(listed, name) for name in listed.__struct_fields__} == {
         name: getattr(told, name) for name in listed.__struct_fields__
     }
+
+
+@given(st.binary(max_size=100), st.integers(0, 3))
+@example(b"WARC/1.1\r\n\r\nHTTP/1.1 200\r\nContent-Type: a/b\r\n\r\nbody\r\n\r\n", 2)
+def test_damaged_records_have_a_body_or_are_told(data: bytes, members: int) -> None:
+    with suppress(zlib.error, ValueError):
+        body, kind = body_of(gzip.compress(data) * members or data)
+        assert (body, kind) == (b"body", "a/b") or len(body) <= len(data)
 
 
 def test_a_wacz_has_the_kept_pages(crawl: Path) -> None:
