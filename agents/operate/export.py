@@ -23,7 +23,7 @@ from scentline.agents.judge.bodies import Records, body_of
 from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.judge.question import PageError, Seen, Show, Work
 from scentline.agents.operate.control import check_known
-from scentline.agents.operate.parts import Begin, Cursor, ExportError, Row, advance, name_of, resumed
+from scentline.agents.operate.parts import Begin, Cursor, ExportError, Row, advance, alone, name_of, resumed
 from scentline.agents.operate.record import by_partition
 from scentline.agents.operate.versions import Listed, Places, Versions, read_listed
 from scentline.agents.stored import whole
@@ -73,8 +73,11 @@ class Export:
 
         At Ctrl-C it ends with the part that is being written.
         """
-        cursor = resumed(out, asked)
-        with _stopping() as stopped, closing(self.pages(out, cursor.offsets, stopped)) as pages:
+        with ExitStack() as resources:
+            resources.enter_context(alone(out))
+            cursor = resumed(out, asked)
+            stopped = resources.enter_context(_stopping())
+            pages = resources.enter_context(closing(self.pages(out, cursor.offsets, stopped)))
             first = next(pages, None)
             advance(out, cursor)
             while first is not None:

@@ -4,6 +4,8 @@ A part is written whole or not at all, and counts once the cursor says so: what 
 removed.
 """
 
+import fcntl
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -58,6 +60,21 @@ def _read(data: bytes) -> Cursor:
         raise ExportError(f"not the state of an export: {error}; give another directory") from error
 
 
+@contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """Make the directory of an export; raises `ExportError` while another process writes there, `OSError`."""
+    out.mkdir(parents=True, exist_ok=True)
+    number = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ExportError(f"--out {out}: another export is writing there") from error
+    else:
+        yield
+    finally:
+        os.close(number)
+
+
 def resumed(out: Path, asked: Cursor) -> Cursor:
     """Return how far the export in a directory has come, ``asked`` where there is none.
 
@@ -65,7 +82,7 @@ def resumed(out: Path, asked: Cursor) -> Cursor:
     """
     path = out / CURSOR
     if not path.exists():
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        if any(out.iterdir()):
             raise ExportError(f"--out {out}: expected an empty directory, a new one, or one of an export")
         return asked
     known = read_stored(path, _MOST_BYTES, _read, ExportError, str(path))
@@ -86,7 +103,6 @@ def name_of(cursor: Cursor, number: int) -> str:
 
 def advance(out: Path, cursor: Cursor) -> None:
     """Write how far an export has come; raises `OSError`."""
-    out.mkdir(parents=True, exist_ok=True)
     write_stored(out / CURSOR, msgspec.json.encode(cursor))
 
 

@@ -351,7 +351,10 @@ def test_what_stands_in_the_way_is_told(crawl: Path, monkeypatch: pytest.MonkeyP
         parquet({})
     unknown = scentline(crawl, "export", "--data", "data", "--out", "new", "tee")
     assert "no predicate 'tee'; expected one of ski, tea" in unknown.stderr
-    assert not (crawl / "new").exists()
+    assert not any((crawl / "new").iterdir())
+    with parts.alone(crawl / "new"):
+        second = scentline(crawl, "export", "--data", "data", "--out", "new")
+    assert second.stderr == "scentline: error: --out new: another export is writing there\n"
     full = scentline(crawl, "export", "--data", "data", "--out", "/dev/full/new")
     assert full.stderr == "scentline: error: --out /dev/full/new: can't be written: Not a directory\n"
     both = scentline(crawl, "export", "--data", "data", "--out", "new", "--all", "tea")
