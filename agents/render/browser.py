@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Programs to look for. The first two have no window to draw: a page takes an eighth of the CPU.
 _NAMES: Final = ("chromium-headless-shell", "chrome-headless-shell", "chromium", "google-chrome")
 _PAGES: Final = 500  # Pages after which it starts anew: what it holds of them grows.
-_START_SECONDS, _CLOSE_SECONDS = 30.0, 5.0
+_START_SECONDS, _CLOSE_SECONDS = 120.0, 5.0
 _STUCK_SECONDS = 45.0  # Seconds beyond those of a page after which the browser is taken for stuck.
 _LAST_SECONDS: Final = 2.0  # Seconds to wait, at the end of a page's time, for what it has come to.
 _WATCH_SECONDS: Final = 0.25  # Seconds between two looks at its memory.
