@@ -104,6 +104,11 @@ class Renders:
             return best
         return best if best is not None and plain.priority(best) >= queue.priority(first) else first
 
+    def priority(self, predicate: str, plain: CandidateQueue, url: str) -> float:
+        """Return the last priority of a candidate, of the ``plain`` ones or of those to render."""
+        queue = self.queues.get(predicate)
+        return (plain if queue is None or url not in queue else queue).priority(url)
+
     def changes_place(self, shard: Rows, row: PageRow) -> bool:
         """Return whether a chosen candidate is to be offered again, for by now it belongs to other queues.
 

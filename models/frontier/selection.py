@@ -159,7 +159,8 @@ class _Heads:
         if url is None:
             return None
         self._heads[name] = url
-        return self._candidates.priorities.chance(self._candidates.priorities_of(url)[name])
+        known = self._candidates
+        return known.priorities.chance(known.renders.priority(name, known.queues[name], url))
 
     def head(self, name: str) -> Prospects:
         return self.of(self._heads[name])
@@ -269,7 +270,7 @@ class Selection:
         if picked is None:
             return None
         shard, row, explored, probability = picked
-        priority = self._candidates.priorities_of(row.url)[predicate]
+        priority = self._candidates.renders.priority(predicate, self._candidates.queues[predicate], row.url)
         chances = self._candidates.priorities.choose(shard, row, predicate, explored)
         parts = self._turns.parts(heads.of(row.url))
         choice = Choice(predicate, self._rule, explored, probability, priority, now, *chances, parts)
