@@ -219,14 +219,10 @@ def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str
     write, or drops meanwhile, are left out.
     """
     # Imported here: a crawl writes records that another process made.
-    from warcio.warcwriter import WARCWriter
-
-    from scentline.agents.judge.warc import VERSION, date_of
+    from scentline.agents.judge.warc import date_of, information
     from scentline.agents.offline.archive import target_url
 
-    writer = WARCWriter(out, gzip=True, warc_version=VERSION)
-    information = {"software": software, "format": f"WARC File Format {VERSION}"}
-    writer.write_record(writer.create_warcinfo_record("matches.warc.gz", information))
+    out.write(information("matches.warc.gz", software))
     dates: dict[str, str] = {}
     for url, time in wanted.items():
         with suppress(ValueError):  # nothing was kept of such a time

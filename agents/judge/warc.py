@@ -58,6 +58,14 @@ def date_of(time: float) -> str:
     return date.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+def information(name: str, software: str) -> bytes:
+    """Return the record that begins a file: its name, and the program that writes it."""
+    writer = WARCWriter(out := io.BytesIO(), gzip=True, warc_version=VERSION)
+    told = {"software": software, "format": f"WARC File Format {VERSION}"}
+    writer.write_record(writer.create_warcinfo_record(name, told))
+    return out.getvalue()
+
+
 def packed(fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict, user_agent: str) -> bytes:
     """Return the records of a page; raises ValueError for a URL or time that none can hold."""
     url = fetched.order.url

@@ -18,9 +18,8 @@ from urllib.parse import urlsplit
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from warcio.archiveiterator import ArchiveIterator
-from warcio.warcwriter import WARCWriter
 
-from scentline.agents.judge.warc import VERSION
+from scentline.agents.judge.warc import information
 from scentline.models.url import address_of, identifier
 
 _WARC = "data.warc.gz"
@@ -41,10 +40,7 @@ class Wacz:
         self._waiting = sqlite3.connect("")
         self._waiting.execute("CREATE TABLE lines (place TEXT, line TEXT, key TEXT)")
         self._later(_PAGES, json.dumps(_HEAD), "")
-        writer = WARCWriter(first := BytesIO(), gzip=True, warc_version=VERSION)
-        told = {"software": software, "format": f"WARC File Format {VERSION}"}
-        writer.write_record(writer.create_warcinfo_record(_WARC, told))
-        self._warc.write(first.getvalue())
+        self._warc.write(information(_WARC, software))
 
     def add(self, records: bytes, title: str, text: str | None) -> None:
         """Add a page: its records (`agents.judge.warc`), title and text; None where that is not known."""
