@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from scentline.agents.cli.app import CommandError
 from scentline.agents.cli.options import Given, command
-from scentline.agents.cli.output import print_json, print_table
+from scentline.agents.cli.output import print_json, print_table, writing
 
 if TYPE_CHECKING:
     from scentline.agents.judge.question import Seen
@@ -42,11 +41,8 @@ def init(
     from scentline.agents.operate.starting import beginning
 
     text, commands = beginning(use, seeds or (), contact)
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise CommandError(f"--out {out}: can't be written: {error.strerror}") from error
+    with writing(out), out.open("x", encoding="utf-8") as file:
+        file.write(text)
     typer.echo(f"{out} is written: adapt it, then type")
     for line in commands:
         typer.echo(f"    {line}")

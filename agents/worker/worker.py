@@ -107,9 +107,7 @@ class Worker:
         self._examiner = examiner
         self._said = -math.inf
         self._starting: asyncio.Task[None] | None = None
-        self._servers = Servers(
-            time.monotonic
-        )  # one for all roles that fetch: each server has one request at a time
+        self._servers = Servers(time.monotonic)  # of all roles that fetch: a server has one request at a time
         self._resources = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -194,6 +192,10 @@ class Worker:
 
     # the roles
 
+    async def _opened(self, client: Client) -> Client:
+        client.servers = self._servers
+        return await self._resources.enter_async_context(client)
+
     async def _play(self, role: str, runtime: Runtime) -> tuple[Task, ...]:
         """Create the agent of a role; return what runs beside its stream."""
         settings = self.settings
@@ -205,14 +207,12 @@ class Worker:
             case "fetch":
                 again = settings.revisit if settings.frontier.revisit else None
                 client = Client(settings.fetch, time.time, again, settings.judge.formats)
-                client.servers = self._servers
-                self.fetch = FetchAgent(runtime, await self._resources.enter_async_context(client))
+                self.fetch = FetchAgent(runtime, await self._opened(client))
             case "render":
                 from scentline.agents.render.client import Renderer
 
                 client = Renderer(settings.fetch, settings.render, time.time, settings.judge.formats)
-                client.servers = self._servers
-                self.render = FetchAgent(runtime, await self._resources.enter_async_context(client), RENDERS)
+                self.render = FetchAgent(runtime, await self._opened(client), RENDERS)
             case "door":
                 from scentline.agents.door.agent import DoorAgent
 
