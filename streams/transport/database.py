@@ -265,7 +265,6 @@ class Database:
         self._failed = False
         # Called for every word of a page: bound directly.
         self.get, self.items = db.get, db.items
-        self.try_catch_up_with_primary = db.try_catch_up_with_primary
         self.log = TablePartition(db)
         self.columns = {name: self._column(name) for name in columns}
 
@@ -279,6 +278,24 @@ class Database:
         except Exception as error:
             self._failed = True
             raise storage_error("writing to", self._path, error) from error
+
+    def catch_up(self) -> None:
+        """Show what the writer beside this reader has written, up to some batch.
+
+        RocksDB reads the writer's manifest, then the write-ahead logs that it finds. A log that was flushed and
+        deleted in between leaves a hole, until the manifest is read again: this goes on until it is as it was.
+        """
+        before = None
+        while before != (before := self._manifest()):
+            self._db.try_catch_up_with_primary()
+
+    def _manifest(self) -> tuple[str, int]:
+        """Return the name and size of the writer's manifest, which grows with each flush; -1 if it is gone."""
+        name = (self._path / "CURRENT").read_text().strip()
+        try:
+            return name, (self._path / name).stat().st_size
+        except FileNotFoundError:  # a writer that starts makes another one
+            return name, -1
 
     def make_column(self, name: str) -> None:
         """Make a column family."""
@@ -353,7 +370,9 @@ def open_reader(path: Path, scratch: str) -> Database:
             f"reading the journal in {path}: nothing there; expected the data directory of a crawl"
         )
     try:
-        return _opened(path, rocksdict.AccessType.secondary(scratch))
+        reader = _opened(path, rocksdict.AccessType.secondary(scratch))
+        reader.catch_up()
+        return reader
     except Exception as error:
         raise storage_error("reading the journal in", path, error) from error
 

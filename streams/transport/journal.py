@@ -104,7 +104,7 @@ class Journal:
     def refresh(self) -> None:
         """Catch up with the writer; do nothing if this process is the writer."""
         if self.read_only:
-            self._db.try_catch_up_with_primary()
+            self._db.catch_up()
             self._load()
 
     def _check_format(self) -> None:

@@ -21,6 +21,8 @@ from scentline.streams.transport.database import (
     JournalInUseError,
     JournalMissingError,
     TableMissingError,
+    open_reader,
+    open_writer,
 )
 from scentline.streams.transport.embedded import JournalBus, ageing
 from scentline.streams.transport.journal import Journal, UnknownTopicError
@@ -327,3 +329,29 @@ def test_a_second_process_may_read_and_follows_the_writer(tmp_path: Path) -> Non
             for _ in range(3):
                 journal.refresh()
                 check_whole(journal)
+
+
+def test_a_flush_while_a_reader_catches_up_leaves_no_hole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing = open_writer(tmp_path / "journal")
+    reading = open_reader(tmp_path / "journal", str(tmp_path / "scratch"))
+    native, flushed = reading._db, False
+
+    class Raced:
+        """The manifest is read before the writer flushes, the write-ahead logs afterwards."""
+
+        def try_catch_up_with_primary(self) -> None:
+            nonlocal flushed
+            native.try_catch_up_with_primary()
+            if not flushed:
+                flushed = True
+                writing.put(b"flushed", b"1")
+                writing.log.db.flush()
+
+    monkeypatch.setattr(reading, "_db", Raced())
+    reading.catch_up()
+    assert (flushed, reading.get(b"flushed")) == (True, b"1")
+    monkeypatch.undo()
+    reading.close()
+    writing.close()
