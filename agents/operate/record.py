@@ -38,8 +38,8 @@ from scentline.models.records import DeadLetter, Decoder, JsonDecoder, Pack, Rec
 from scentline.models.trace import Visit, insert
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, CONTROL, DEAD_LETTERS, OUTCOMES
-from scentline.streams.transport.database import Entry, TableMissingError, TablePartition
-from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.database import Entry, TablePartition
+from scentline.streams.transport.journal import Journal, TableMissingError
 
 READ_AT_ONCE = 1_000
 

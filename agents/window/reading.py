@@ -32,8 +32,8 @@ from scentline.models.published import (
 )
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, SIGHTINGS, STANDING, TABLES
-from scentline.streams.transport.database import JournalMissingError, TableMissingError
-from scentline.streams.transport.journal import Journal, UnknownTopicError
+from scentline.streams.transport.database import JournalMissingError
+from scentline.streams.transport.journal import Journal, TableMissingError, UnknownTopicError
 
 #: Seconds for which what was read stays fresh.
 FRESH_SECONDS = 0.5

@@ -13,8 +13,7 @@ from scentline.models.frontier.steered import Exclusions, Steered
 from scentline.models.predicate import PredicateError, parse
 from scentline.models.published import MOST_EXCLUDING, Exclusion, Limit
 from scentline.streams.logging import printable
-from scentline.streams.transport.database import TableMissingError
-from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.journal import Journal, TableMissingError
 
 #: Rows of a list.
 ROWS = 50

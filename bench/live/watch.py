@@ -8,8 +8,8 @@ import msgspec
 
 from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.rows import FrontierRow, PageRow
-from scentline.streams.transport.database import JournalMissingError, TableMissingError
-from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.database import JournalMissingError
+from scentline.streams.transport.journal import Journal, TableMissingError
 
 LOOK_SECONDS = 0.1
 

@@ -104,14 +104,6 @@ class JournalMissingError(ScentlineError):
     """There is no journal to read."""
 
 
-class JournalFormatError(ScentlineError):
-    """The journal has another format than this version of the program reads."""
-
-
-class TableMissingError(ScentlineError, FileNotFoundError):
-    """There is no table to read."""
-
-
 class Partition:
     """One partition's state in memory: ``start`` is the first kept offset, ``end`` the next one."""
 
@@ -283,19 +275,11 @@ class Database:
         """Show what the writer beside this reader has written, up to some batch.
 
         RocksDB reads the writer's manifest, then the write-ahead logs that it finds. A log that was flushed and
-        deleted in between leaves a hole, until the manifest is read again: this goes on until it is as it was.
+        deleted in between leaves a hole until the manifest is read again; this goes on until no file went.
         """
-        before = None
-        while before != (before := self._manifest()):
+        files = None
+        while files != (files := set(self._path.iterdir())):
             self._db.try_catch_up_with_primary()
-
-    def _manifest(self) -> tuple[str, int]:
-        """Return the name and size of the writer's manifest, which grows with each flush; -1 if it is gone."""
-        name = (self._path / "CURRENT").read_text().strip()
-        try:
-            return name, (self._path / name).stat().st_size
-        except FileNotFoundError:  # a writer that starts makes another one
-            return name, -1
 
     def make_column(self, name: str) -> None:
         """Make a column family."""

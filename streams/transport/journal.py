@@ -24,11 +24,9 @@ from scentline.streams.inbox import Group, Shard
 from scentline.streams.transport.database import (
     FORMAT,
     Entry,
-    JournalFormatError,
     Partition,
     Place,
     Record,
-    TableMissingError,
     TablePartition,
     TopicMeta,
     open_reader,
@@ -41,6 +39,14 @@ READ_BYTES = 8 * 1024 * 1024
 
 #: Seconds between two looks at a journal that another process writes, while records are awaited.
 FOLLOW_SECONDS = 0.2
+
+
+class JournalFormatError(ScentlineError):
+    """The journal has another format than this version of the program reads."""
+
+
+class TableMissingError(ScentlineError, FileNotFoundError):
+    """There is no table to read."""
 
 
 class UnknownTopicError(ScentlineError, LookupError):

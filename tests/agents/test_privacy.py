@@ -30,8 +30,8 @@ from scentline.models.records import FetchedPage, LogPosition, encode, partition
 from scentline.streams import topics
 from scentline.streams.settings import ConfigurationError, ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, OUTCOMES, PAGES, PROXY_LOG, SIGHTINGS
-from scentline.streams.transport.database import JournalFormatError, open_writer
-from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.database import open_writer
+from scentline.streams.transport.journal import Journal, JournalFormatError
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, printed, scentline
 from tests.cases import each_case

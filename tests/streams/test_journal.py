@@ -17,15 +17,18 @@ from hypothesis import strategies as st
 from rocksdict import Options, Rdict, WriteBatch
 
 from scentline.streams.transport.database import (
-    JournalFormatError,
     JournalInUseError,
     JournalMissingError,
-    TableMissingError,
     open_reader,
     open_writer,
 )
 from scentline.streams.transport.embedded import JournalBus, ageing
-from scentline.streams.transport.journal import Journal, UnknownTopicError
+from scentline.streams.transport.journal import (
+    Journal,
+    JournalFormatError,
+    TableMissingError,
+    UnknownTopicError,
+)
 from tests.agents.shards import put
 from tests.cases import each_case
 from tests.patience import PATIENCE
