@@ -31,8 +31,8 @@ def examples(command: str, *lines: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text of a help as it is to be shown: brackets are no markup."""
-    return text.replace("[", r"\[")
+    """Return a text of a help as it is to be shown: each paragraph as one line, brackets as no markup."""
+    return "\n\n".join(each.replace("\n", " ") for each in text.split("\n\n")).replace("[", r"\[")
 
 
 def complaint(error: Exception) -> str | None:

@@ -136,7 +136,7 @@ def worker(
         list[str],
         typer.Argument(
             metavar="ROLE...",
-            help="observe, browse, fetch, judge, frontier, learn, harvest, all, or render.",
+            help="observe, browse, fetch, judge, frontier, learn, harvest, render, door, or all.",
         ),
     ],
 ) -> None:

@@ -93,12 +93,17 @@ def cwd(files: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+#: So wide that no text is wrapped.
+WIDE = {"COLUMNS": "300"}
+
+
 def test_every_command_has_examples_in_its_help() -> None:
     assert set(EXAMPLES) == {"", *commands(program())}
     for command, lines in EXAMPLES.items():
-        shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "300"}).output
+        shown = CliRunner().invoke(app, [*command.split(), "--help"], env=WIDE).output
         assert [line for line in lines if line not in shown] == []
     assert "settings [window]" in CliRunner().invoke(app, ["window", "--help"]).output  # no markup
+    assert "archive, pages come from WARC" in CliRunner().invoke(app, ["crawl", "--help"], env=WIDE).output
 
 
 @pytest.mark.parametrize("line", LINES)
