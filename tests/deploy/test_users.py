@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 import yaml
@@ -195,6 +196,7 @@ def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
             )
             for role in topics.INBOXES
         }
+        begun = {role: until_at_work(worker) for role, worker in workers.items()}
         operator = guarded.variables("operator")
         printed(tmp_path, "predicate", "add", "all", 'not "no such word"', **operator)
         printed(tmp_path, "seed", *web.seeds(2), **operator)
@@ -205,7 +207,7 @@ def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
             wait_for("every role to have written something", lambda: missing(guarded) == [], pause=1.0)
         for worker in workers.values():
             worker.terminate()
-        said = {role: worker.communicate()[1] for role, worker in workers.items()}
+        said = {role: begun[role] + worker.communicate()[1] for role, worker in workers.items()}
         assert missing(guarded) == [], said
         assert {role: worker.returncode for role, worker in workers.items()} == dict.fromkeys(
             topics.INBOXES, 0
@@ -219,6 +221,15 @@ def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
             request = b'{"what": "predicate", "name": "all", "state": "paused"}'
             origin = {"Origin": str(window.base_url).rstrip("/")}
             assert window.post("/steer", content=request, headers=origin).status_code == 200
+
+
+def until_at_work(worker: Popen[str]) -> str:
+    """Return what a worker says until it works: told to end before, as while its browser starts, it fails."""
+    assert worker.stderr is not None
+    said = ""
+    while "worker: working" not in said and (line := worker.stderr.readline()):
+        said += line
+    return said
 
 
 def missing(guarded: Guarded) -> list[str]:
