@@ -51,7 +51,7 @@ def _cookies(path: Path) -> list[Cookie]:
             jar.load(str(path), ignore_discard=True, ignore_expires=True)
     except (OSError, ValueError) as error:
         # Of a LoadError, an OSError too, nothing is quoted but that it is one.
-        why = getattr(error, "strerror", None) or "no file of cookies in Netscape's format"
+        why = getattr(error, "strerror", None) or "without the first line or the tabs of Netscape's format"
         raise ConfigurationError(f"fetch.cookies {path}: {why}") from None
     for cookie in jar:
         cookie.domain = cookie.domain.lower()

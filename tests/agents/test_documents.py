@@ -128,9 +128,15 @@ def test_what_can_not_be_read_is_barred_and_why() -> None:
         b"%PDF-1.4\n...": "pdf: it is broken", GOOD["docx"][:-30]: "docx: it is broken",
         archive("word/document.xml", "<p>x", ZIP_BZIP2): "docx: it is broken",
         archive("word/document.xml", "<p/>"): "docx: it has no text",
-        b"<rss><!DOCTYPE x>": "feed: it is broken", b"PK\3\4application/epub+zip": "epub: it is broken",
+        b"<rss><!DOCTYPE x [ ]>": "feed: it is broken", b"PK\3\4application/epub+zip": "epub: it is broken",
     }.items():  # fmt: skip
         assert read(body).barred == barred
+
+
+def test_a_feed_with_the_document_type_of_rss_0_91_is_read() -> None:
+    kind = b'<!DOCTYPE rss PUBLIC "-//Netscape Communications//DTD RSS 0.91//EN" "http://example.org/rss-0.91.dtd">'
+    page = read(kind + b"<rss version='0.91'><channel><item><title>Old news</title></item></channel></rss>")
+    assert page.headings == ("Old news",)
 
 
 def test_what_is_read_of_a_document_is_bounded() -> None:
