@@ -286,7 +286,7 @@ class Standing(msgspec.Struct, kw_only=True):
     hosts: dict[str, Natural] = {}
     ready: Natural = 0  #: Ready hosts with candidates.
     #: Waiting hosts by reason: "delay", "back-off", "retry-after", "robots" (Crawl-delay), "shared" (another
-    #: host of the same server had a request) or "busy" (a fetch is in flight).
+    #: host of the same server had a request), "busy" (a fetch is in flight) or "browser" (it has no free slot).
     waiting: dict[str, Natural] = {}
     next_ready: Seconds | None = None  #: Seconds until the first of them is ready.
     seen: Finite = 1.0  #: Share of the hosts that the figures of hosts are based on.
@@ -311,6 +311,8 @@ class Standing(msgspec.Struct, kw_only=True):
     @property
     def spent(self) -> str:
         """Which budget ended the crawl, or that its time is over."""
+        if self.left:
+            return "the time is over"
         if self.budget and self.judged >= self.budget:
             return f"the budget of {self.budget:,} pages is spent"
         if self.requests_budget:

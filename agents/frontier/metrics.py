@@ -6,7 +6,7 @@ from typing import Final
 from scentline.models.frontier.core import Frontier
 from scentline.models.frontier.flights import OUTCOMES
 from scentline.models.frontier.freshness import Kept
-from scentline.models.frontier.standing import WHY
+from scentline.models.frontier.standing import WHY, hosts_of, queues_of
 from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import (
     CHANGES,
@@ -89,10 +89,10 @@ class FrontierMetrics:
         candidates = self._core.candidates
         flights = candidates.flights.values()
         flying = Counter(flight.predicate for flight in flights if flight.visit == "first")
-        for name, queue in candidates.queues.items():
+        for name in candidates.queues:
             label = self._label(name)
-            reading.add(QUEUED, len(queue), label)
-            reading.add(HOSTS, len(queue.hosts()), label)
+            reading.add(QUEUED, sum(map(len, queues_of(candidates, name))), label)
+            reading.add(HOSTS, len(hosts_of(candidates, name)), label)
             reading.add(IN_FLIGHT, flying.pop(name, 0), label)
         for name, number in flying.items():  # of predicates that were removed
             reading.add(IN_FLIGHT, number, self._label(name))

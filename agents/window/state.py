@@ -26,11 +26,13 @@ REASONS = {
     "robots": "for the delay that robots.txt asks for",
     "shared": "for another host of their server",
     "busy": "for an answer",
+    "browser": "for the browser that renders",
 }
 #: What holds hosts back, in words.
 HELD = {
     "politeness": "wait for their delays",
     "network": "have not answered yet, or wait for a connection",
+    "rendering": "wait for the browser that renders their pages",
     "CPU": "wait for this machine to judge pages",
     "window": "wait for better pages, or for verdicts",
 }

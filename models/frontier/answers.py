@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from scentline.models.formats import MEDIA_TYPES
 from scentline.models.page import NEEDS_SCRIPTS
 
 #: Upper bounds of the buckets of response times, in seconds; a last bucket has the slower answers.
@@ -87,8 +88,11 @@ _CAUSES: Final = {
     "contact": "no contact in fetch.user_agent",
     "url": "no URL to ask for",
     "redirect": "redirect that is not followed",
+    "more than": "redirect that is not followed",
     "soft 404": "soft 404",
     NEEDS_SCRIPTS: "needs scripts",
+    "rendering": "rendering failed",
+    **{f"{form}:": "document that can't be read" for form in MEDIA_TYPES},
     "near-duplicate": "near-duplicate",
     "quarantined": "quarantined",
     "error": "error of the fetcher",

@@ -62,15 +62,12 @@ class Candidates:
         self.fresh: Fresh | None = None
         self.priorities = Priorities(settings, scorer)
         self.fairness = Fairness(settings.domain_share, clocks, self.priorities.worth)
-        self.renders = Renders(whole, self.priorities, self.fairness, self.flights, clocks, random)
+        self.renders = Renders(whole, self.priorities, self.fairness, self.flights, random)
         #: The least priority of a page to fetch, by predicate; without one, any will do.
         self.prices: dict[str, float] = {}
         #: Whether the best candidate of a ready host was below its price since prices were set.
         self.refused = False
         self._random = random
-
-    def __len__(self) -> int:
-        return max((len(queue) for queue in self.queues.values()), default=0) + self.retries.urls
 
     @property
     def queued(self) -> bool:

@@ -49,7 +49,7 @@ class Flights(Mapping[str, Flight]):
     """
 
     def __init__(self, clocks: HostClocks) -> None:
-        self._clocks = clocks
+        self.clocks = clocks
         #: Oldest order first.
         self._flights: dict[str, Flight] = {}
         self._firsts = 0
@@ -71,7 +71,7 @@ class Flights(Mapping[str, Flight]):
         """Note that a fetch was ordered."""
         before = self._flights.pop(url, None)
         if before is None:
-            self._clocks.started(host(url), flight.since)
+            self.clocks.started(host(url), flight.since)
         self._flights[url] = flight
         self._firsts += (flight.visit == "first") - (before is not None and before.visit == "first")
         self.rendering += flight.render - (before is not None and before.render)
@@ -83,7 +83,7 @@ class Flights(Mapping[str, Flight]):
         flight = self._flights.pop(url, None)
         self.put_off.pop(url, None)
         if flight is not None:
-            self._clocks.finished(host(url), now)
+            self.clocks.finished(host(url), now)
             self._firsts -= flight.visit == "first"
             self.rendering -= flight.render
             if put_off:

@@ -15,7 +15,6 @@ from scentline.models.frontier.flights import Flights
 from scentline.models.frontier.freshness import groups_of
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.needs import Needs, Outlook, outlook
-from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.rows import PageRow
 from scentline.models.policy.priorities import Priorities
@@ -38,16 +37,10 @@ class Renders:
     """
 
     def __init__(
-        self,
-        settings: CrawlSettings,
-        priorities: Priorities,
-        fairness: Fairness,
-        flights: Flights,
-        clocks: HostClocks,
-        random: Random,
+        self, whole: CrawlSettings, priorities: Priorities, fairness: Fairness, flights: Flights, random: Random
     ) -> None:
-        self._settings = settings.render
-        self._priorities, self._flights, self._clocks = priorities, flights, clocks
+        self._settings = whole.render
+        self._priorities, self._flights, self._clocks = priorities, flights, flights.clocks
         self._fairness, self._random = fairness, random
         self.queues: dict[str, CandidateQueue] = {}
         self.always = self._settings.pages == "always"

@@ -7,11 +7,13 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.politeness import Wait
+from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.selection import Budget, Selection
 from scentline.models.policy.combiner import Forecast
 from scentline.models.published import HostStanding, Standing, Upcoming
@@ -21,7 +23,7 @@ from scentline.models.url import host
 #: Used share of the slots from which on no reason is given for the unused ones.
 ENOUGH = 0.5
 #: What holds hosts back.
-WHY = ("politeness", "network", "CPU", "window", "nothing left")
+WHY = ("politeness", "network", "rendering", "CPU", "window", "nothing left")
 _POLITENESS = ("delay", "robots", "back-off", "retry-after", "shared")
 
 
@@ -43,18 +45,20 @@ class Slots(NamedTuple):
         return f"{self.used:.0%} of slots{reason}"
 
 
-def slots(asked: float, ready: int, waiting: Mapping[str, int], *, congested: bool, connected: bool) -> Slots:
+def slots(asked: float, ready: int, waiting: Mapping[str, int], rendering: int, here: str) -> Slots:
     """Return the use of the slots.
 
     ``asked`` is the number of requests in the time of a delay. Of the hosts with candidates, ``ready`` are
-    ready, and ``waiting`` counts the others by reason (`models.frontier.politeness.Wait`). ``congested`` means
-    that pages wait here for verdicts (`models.frontier.turns.Pace`), ``connected`` that no connection is free.
+    ready, and held back by what is ``here``, one of `WHY`; ``waiting`` counts the others by reason (`wait_of`).
+    ``rendering`` pages are with the browser.
 
-    >>> str(slots(8.0, 22, {"delay": 8, "busy": 2}, congested=True, connected=False))
+    >>> str(slots(8.0, 22, {"delay": 8, "busy": 2}, 0, "CPU"))
     '25% of slots: CPU, 22 of 32 hosts'
-    >>> str(slots(1.0, 0, {"delay": 1, "robots": 9}, congested=False, connected=False))
+    >>> str(slots(1.0, 0, {"delay": 1, "robots": 9}, 0, "window"))
     '10% of slots: politeness, 9 of 10 hosts'
-    >>> str(slots(9.0, 1, {"delay": 9}, congested=False, connected=False))
+    >>> str(slots(1.0, 0, {"busy": 2, "browser": 7}, 2, "window"))
+    '11% of slots: rendering, 9 of 9 hosts'
+    >>> str(slots(9.0, 1, {"delay": 9}, 0, "window"))
     '90% of slots'
     """
     of = ready + sum(waiting.values())
@@ -63,14 +67,34 @@ def slots(asked: float, ready: int, waiting: Mapping[str, int], *, congested: bo
     used = min(1.0, asked / of)
     if used >= ENOUGH:
         return Slots(used, "", 0, of)
+    busy = waiting.get("busy", 0)
+    rendering = min(busy, rendering)
     held = {
         "politeness": max(0, round(sum(waiting.get(why, 0) for why in _POLITENESS) - asked)),
-        "network": waiting.get("busy", 0),
+        "network": busy - rendering,
+        "rendering": rendering + waiting.get("browser", 0),
     }
-    here = "CPU" if congested else "network" if connected else "window"
     held[here] = held.get(here, 0) + ready
     why = max(held, key=held.__getitem__)
     return Slots(used, why, held[why], of)
+
+
+def queues_of(candidates: Candidates, predicate: str) -> list[CandidateQueue]:
+    """Return the queues that have candidates of a predicate: for plain requests, and to render."""
+    both = candidates.queues, candidates.renders.queues
+    return [queue for queues in both if (queue := queues.get(predicate))]
+
+
+def hosts_of(candidates: Candidates, predicate: str) -> set[str]:
+    """Return the hosts with candidates of a predicate."""
+    return set[str]().union(*(queue.hosts() for queue in queues_of(candidates, predicate)))
+
+
+def wait_of(candidates: Candidates, name: str, now: float) -> Wait:
+    """Return why a host waits: "browser" if its clock does not hold it, and all its candidates need a slot."""
+    wait, renders = candidates.clocks.wait(name, now), candidates.renders
+    plain = not renders.always and any(queue.of_host(name) for queue in candidates.queues.values())
+    return wait if wait.why or plain or renders.free else Wait("browser", now)
 
 
 #: Seconds between two samples of hosts and rates.
@@ -127,11 +151,10 @@ class Standings:
         if not fetch.delay_seconds or requests is None:
             return None
         ready, waiting, _, _ = self._hosts.told()
-        connected = len(self._candidates.flights) >= fetch.connections
-        return slots(
-            requests * fetch.delay_seconds, ready, waiting, congested=self._selection.pace.congested,
-            connected=connected,
-        )  # fmt: skip
+        flights = self._candidates.flights
+        here = "network" if len(flights) >= fetch.connections else "window"
+        here = "CPU" if self._selection.pace.congested else here
+        return slots(requests * fetch.delay_seconds, ready, waiting, flights.rendering, here)
 
     def steps(
         self, now: float, predicate: str = "", hosts: Sequence[str] = (), *, final: bool = False
@@ -182,8 +205,8 @@ class Standings:
             revisits_in_flight=max(0, len(flights) - flights.pages),  # `pages` includes those put off
             window=most,
             room=most - flights.prompt(now),
-            queued={name: len(queue) for name, queue in candidates.queues.items()},
-            hosts={name: len(queue.hosts()) for name, queue in candidates.queues.items()},
+            queued={name: sum(map(len, queues_of(candidates, name))) for name in candidates.queues},
+            hosts={name: len(hosts_of(candidates, name)) for name in candidates.queues},
             ready=ready,
             waiting=waiting,
             next_ready=None if opens is None else max(0.0, opens - now),
@@ -239,8 +262,9 @@ class Standings:
                 yield self._host_standing(shard, name, now)
 
     def _host_standing(self, shard: Rows, name: str, now: float) -> HostStanding:
-        candidates = max((queue.of_host(name) for queue in self._candidates.queues.values()), default=0)
-        why, until = self._candidates.clocks.wait(name, now)
+        queues = (queues_of(self._candidates, predicate) for predicate in self._candidates.queues)
+        candidates = max((sum(queue.of_host(name) for queue in each) for each in queues), default=0)
+        why, until = wait_of(self._candidates, name, now)
         if not candidates and (reason := self._candidates.scope.why_stopped(shard, name)):
             return HostStanding(name, "stopped", reason)
         if why == "busy":
@@ -278,11 +302,12 @@ class HostCounts:
     def look(self, now: float) -> None:
         """Examine the next hosts, starting over after the last."""
         if not self._left:
-            self._left = list(set[str]().union(*(q.hosts() for q in self._candidates.queues.values())))
+            of = partial(hosts_of, self._candidates)
+            self._left = list(set[str]().union(*map(of, self._candidates.queues)))
             self._open = _Counts(hosts=len(self._left))
         looked_at, self._left = self._left[: self._at_once], self._left[self._at_once :]
         for name in looked_at:
-            self._open.count(self._candidates.clocks.wait(name, now))
+            self._open.count(wait_of(self._candidates, name, now))
         if not self._left:
             self._whole = self._open
 
@@ -312,7 +337,7 @@ class _Counts:
     def count(self, wait: Wait) -> None:
         self.looked_at += 1
         self.why[wait.why] += 1
-        if wait.why not in ("", "busy"):
+        if wait.why not in ("", "busy", "browser"):
             self.opens = wait.until if self.opens is None else min(self.opens, wait.until)
 
 

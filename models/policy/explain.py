@@ -9,7 +9,7 @@ import msgspec
 
 from scentline.models.frontier.depth import why_beyond
 from scentline.models.frontier.fairness import Shares
-from scentline.models.frontier.freshness import Groups
+from scentline.models.frontier.freshness import Groups, groups_of
 from scentline.models.frontier.keys import ALIKE_PREFIX, Rows, depth_of, hub_of, page_key, parents_of, visit_of
 from scentline.models.frontier.linking import ParentRow, place_in
 from scentline.models.frontier.pages import why_spent
@@ -159,7 +159,9 @@ class Explainer:
             linking=linking_pages(shard, row),
             standing_back=self._standing_back(host(url)),
         )
-        if self.settings.render.pages == "where-needed":
+        pages, groups = self.settings.render.pages, groups_of(shard, url)
+        # A command that reads a crawl's directory may not have its settings: what was counted tells.
+        if pages == "where-needed" or (pages == "never" and any(group.needs for _, group in groups)):
             found.rendering = whether_rendered(row, outlook_of(shard, url))
         if frontier.depth:
             found.beyond = why_beyond(row, depth_of(shard, host(url)), frontier)

@@ -96,7 +96,7 @@ def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Front
     for _ in range(5):
         front.sweep()
     retries = front.agent.core.candidates.retries
-    assert (len(front.agent.core.candidates), front.choose(), retries.next) == (1, None, front.now + 10.0)
+    assert (retries.urls, front.choose(), retries.next) == (1, None, front.now + 10.0)
     assert [front.ordered(after=after) for after in (9.9, 0.1)] == [[], ["http://a.org/"]]
     assert retries.next is None
 

@@ -1,14 +1,16 @@
 """Pages that need scripts: what is left of them, and which the frontier has rendered."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from scentline.models.facts import Missing, Rendering
-from scentline.models.frontier.rendering import AHEAD
+from scentline.models.frontier.rendering import AHEAD, outlook_of
 from scentline.models.page import NEEDS_SCRIPTS
 from scentline.models.records import FetchOrder
+from scentline.models.settings import CrawlSettings
 from tests.agents.scenarios import NO, NOW, YES, Frontiers, Scenario, ended, labels, seeded
 
 SHELL = Missing("refused", NEEDS_SCRIPTS)
@@ -126,6 +128,42 @@ def test_where_pages_came_as_they_are_chance_alone_renders_and_seldom(frontier: 
 
     assert crawl(0.0) == 0
     assert 1 <= crawl(1.0) <= 20, "the more in vain, the fewer"
+
+
+def test_a_rendering_in_vain_costs_its_seconds_and_is_expected_to(frontier: Frontiers) -> None:
+    front = rendering(frontier)
+    front.hear(seeded(page(1)))
+    answer(front, one(front))
+    before = outlook_of(front.shard(page(1)), page(1))
+    failed = Missing("refused", "rendering over 15 seconds")
+    order = one(front)
+    took = Rendering(15.0, needed=False, brought=False)
+    front.hear(ended(order.url, failed, front.now, order.order, rendering=took, elapsed=0.1, requests=3))
+    after = outlook_of(front.shard(page(1)), page(1))
+    assert after.seconds > 5 > before.seconds
+    assert after.brings < before.brings
+    assert front.host(HOST).causes["rendering failed"].count == 1
+
+
+def test_hosts_that_wait_for_the_browser_alone_are_said_to(frontier: Frontiers) -> None:
+    front = rendering(frontier)
+    front.hear(*(seeded(f"http://h{number}.org/") for number in range(6)))
+    for order in front.order():
+        answer(front, order)
+    assert [order.render for order in front.order(DELAY)] == [True] * AHEAD * SLOTS
+    standing = front.agent.core.standing.take(front.now, final=False)
+    left = 6 - AHEAD * SLOTS
+    assert (standing.waiting, standing.ready) == ({"browser": left}, 0)
+    assert (standing.queued, standing.hosts) == ({"p": left}, {"p": left})
+
+
+def test_a_command_without_the_crawl_s_settings_explains_what_was_rendered(frontier: Frontiers) -> None:
+    front = rendering(frontier)
+    front.hear(seeded(page(1)))
+    answer(front, one(front))
+    explainer = replace(front.agent.core.explainer, settings=CrawlSettings())
+    found = explainer.explain(page(1))
+    assert found is not None and found.rendering.startswith("rendered, as it needs its scripts")
 
 
 @pytest.mark.parametrize("pages", ["never", "always"])

@@ -125,7 +125,7 @@ def test_where_nothing_was_noted_all_is_taken_up_before_the_first_choice(frontie
         assert again.agent.core.candidates.unknown
         again.agent.core.candidates.take_up(NOW)
     assert not again.agent.core.candidates.unknown
-    assert len(again.agent.core.candidates) == 300
+    assert len(again.agent.core.candidates.queues["p"]) == 300
 
 
 def test_chance_draws_from_all_candidates_or_not_at_all(frontier: Frontiers) -> None:

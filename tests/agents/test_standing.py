@@ -280,7 +280,8 @@ def test_hosts_are_counted_as_one_by_one(
         if starts and clocks.ready(host, 50.0):
             clocks.started(host, 49.5)
     hosts = {host for host, _, _ in given_candidates}
-    known: Any = SimpleNamespace(clocks=clocks, queues=queues)  # all that host counts know of candidates
+    renders = SimpleNamespace(queues={}, free=True, always=False)
+    known: Any = SimpleNamespace(clocks=clocks, queues=queues, renders=renders)  # all that host counts know
     counts: Any = HostCounts(known, at_once)
     for _ in range(-(-len(hosts) // at_once)):
         assert counts.told()[3] in (1.0, pytest.approx(counts._open.looked_at / len(hosts)))

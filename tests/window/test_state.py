@@ -61,6 +61,7 @@ WAITING = {"delay": 40, "retry-after": 2}
         (running(state="starting", taken_up=0.4), "waits", ["Starting", "40 %"]),
         (running(state="spent", budget=500, judged=500, in_flight=1), "rest",
             ["500 pages is spent", "1 page is still"]),
+        (running(state="spent", budget=500, judged=9, left=491), "rest", ["The time is over"]),
         (facts_of(a_standing(**QUEUED), predicates=0, paused=2), "rest", ["Every predicate is paused"]),
         (running(waiting=WAITING, next_ready=3.2, **QUEUED), "waits",
             ["42 hosts have pages, all wait", "in 3 s", "40 for the delay", "2 for the end of a Retry-After"]),

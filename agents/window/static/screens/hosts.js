@@ -7,6 +7,7 @@ const WAITS = {
   robots: "its robots.txt asks for this delay",
   "retry-after": "it asked for that (Retry-After)",
   "back-off": "it failed, and is left alone",
+  browser: "the browser renders other pages",
   shared: "another host at its address was asked",
 };
 /** Seconds for which nobody is told how old an order is. */
