@@ -10,7 +10,7 @@ import msgspec
 import zstandard
 
 from scentline.agents.fetch.result import OUTCOMES, Body, Ended, NoPage, outcome_of, validators
-from scentline.models.facts import Fetched, Found, Missing, Same, Signal
+from scentline.models.facts import Fetched, Found, Missing, Rendering, Same, Signal
 from scentline.models.page import keeps
 from scentline.models.records import (
     NOT_MODIFIED,
@@ -118,14 +118,16 @@ class Orders:
             order = msgspec.structs.replace(order, robots=order.robots.until)
         if isinstance(ended.result, Body):
             return [self._page(order, ended, now, told)]
-        messages = [self._end(order, ended.result, ended.host, now)]
+        messages = [self._end(order, ended.result, ended.host, now, ended.rendering)]
         if isinstance(ended.result, Same) and revisit is not None and revisit.again:
             which = self.runtime.settings.keep.pages
             messages += [self._page(order, ended, now, told)] if keeps(which, revisit.verdict) else []
         return messages
 
-    def _end(self, order: FetchOrder, result: NoPage, told: HostAnswer, now: float) -> Message:
-        fact = Fetched(order.url, order.order, order.visit, now, told, result, order.silent)
+    def _end(
+        self, order: FetchOrder, result: NoPage, told: HostAnswer, now: float, how: Rendering | None = None
+    ) -> Message:
+        fact = Fetched(order.url, order.order, order.visit, now, told, result, order.silent, how)
         return self.pack(host(order.url), [fact])
 
     def _page(self, order: FetchOrder, ended: Ended, now: float, told: Told) -> Message:

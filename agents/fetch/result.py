@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from scentline.models.errors import EventLog, ScentlineError, cause
-from scentline.models.facts import Early, Kind, Missing, Moved, Same
+from scentline.models.facts import Early, Kind, Missing, Moved, Rendering, Same
 from scentline.models.records import HostAnswer, Rendered, Version
 
 DAY = 86_400.0
@@ -67,10 +67,11 @@ _OUTCOME_OF: Final = {Body: "2xx", Same: "unchanged", Moved: "3xx", Early: "earl
 
 
 class Ended(NamedTuple):
-    """The end of a fetch: its result, and what it showed of the host."""
+    """The end of a fetch: its result, what it showed of the host, and what a rendering in vain took."""
 
     result: Result
     host: HostAnswer = HostAnswer()
+    rendering: Rendering | None = None
 
 
 class Answer(NamedTuple):

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import tempfile
+import time
 from asyncio import FIRST_COMPLETED
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -30,6 +31,8 @@ _START_SECONDS, _CLOSE_SECONDS = 120.0, 5.0
 _STUCK_SECONDS = 45.0  # Seconds beyond those of a page after which the browser is taken for stuck.
 _LAST_SECONDS: Final = 2.0  # Seconds to wait, at the end of a page's time, for what it has come to.
 _WATCH_SECONDS: Final = 0.25  # Seconds between two looks at its memory.
+#: Characters of text below which a page may wait for a timer of its own, and seconds until it counts as empty.
+_LEAST_TEXT, _EMPTY_SECONDS = 150, 2.0
 _GROUP, _RESIDENT = 2, 21  # Fields of /proc/PID/stat after the name: process group, pages in memory.
 _INHERITED: Final = ("HOME", "LANG", "PATH", "PYTHONPATH", "TMPDIR")  # Variables; others may hold secrets.
 #: Beside Playwright's own. By a proxy that does not exist, what does not come by `loader` goes nowhere, also
@@ -43,8 +46,9 @@ _FLAGS: Final = (
 )  # fmt: skip
 _UNWANTED: Final = ("--disable-ipc-flooding-protection", "--disable-popup-blocking")  #: Playwright's.
 
-# The document, and after it what lies in open shadow roots, which is no part of its HTML.
-_SCRIPT: Final = """most => {
+# Whether the document is loaded, whether it shows text, and its HTML; after it what lies in open shadow roots,
+# which is no part of it.
+_SCRIPT: Final = """(most, least) => {
   const roots = [];
   const seek = root => root.querySelectorAll("*").forEach(each => {
     if (each.shadowRoot) { roots.push(each.shadowRoot); seek(each.shadowRoot); }
@@ -52,7 +56,8 @@ _SCRIPT: Final = """most => {
   seek(document);
   let html = document.documentElement ? document.documentElement.outerHTML : "";
   for (const root of roots) if (html.length <= most) html += `<div>${root.innerHTML}</div>`;
-  return [document.readyState === "complete", html.length > most ? null : html];
+  const text = [document.body?.innerText ?? "", ...roots.map(root => root.textContent)].join("");
+  return [document.readyState === "complete", text.length >= least, html.length > most ? null : html];
 }"""
 
 log = EventLog("render")
@@ -96,10 +101,10 @@ class Chromium:
     async def __aexit__(self, *_: object) -> None:
         await self._running.aclose()
 
-    async def rendered(self, loader: Loader, most: int) -> str:
-        """Return a page's HTML as its scripts left it, empty when one went to another page.
+    async def rendered(self, loader: Loader, most: int) -> bytes:
+        """Return a page's HTML as its scripts left it, in UTF-8, empty when one went to another page.
 
-        Raises `FetchError` for a page that crashes or never rests, and for a text of over ``most`` characters.
+        Raises `FetchError` for a page that crashes or never rests, or has over ``most`` bytes.
         """
         from playwright.async_api import Error
 
@@ -110,10 +115,10 @@ class Chromium:
             if isinstance(error, TimeoutError):
                 self._kill()
             if self._ended():
-                raise FetchError("retry", "rendering browser") from error
+                raise FetchError("retry", "rendering browser", unanswered=True) from error
             raise FetchError("refused", "rendering crashed") from error
 
-    async def _settled(self, page: "Page", loader: Loader, most: int) -> str:
+    async def _settled(self, page: "Page", loader: Loader, most: int) -> bytes:
         """Return the HTML once nothing is loaded any more, or the time is over."""
         await loader.attach(page)
         crashed = asyncio.Event()
@@ -123,13 +128,13 @@ class Chromium:
         try:
             await asyncio.wait(ends, timeout=self._settings.seconds, return_when=FIRST_COMPLETED)
             if loader.moved:
-                return ""
+                return b""
             if crashed.is_set():
                 raise FetchError("refused", "rendering crashed")
             if work.done():
                 return await work
             async with asyncio.timeout(_LAST_SECONDS):
-                return (await _seen(page, most))[1]
+                return (await _seen(page, most))[2]
         except TimeoutError:
             raise FetchError("refused", f"rendering over {self._settings.seconds:g} seconds") from None
         finally:
@@ -206,7 +211,7 @@ class Chromium:
                 )  # fmt: skip
             except (Error, OSError) as error:
                 log.error("the browser does not start", error=cause(error))
-                raise FetchError("retry", "rendering browser") from error
+                raise FetchError("retry", "rendering browser", unanswered=True) from error
             leader, *missing = report.read_text(encoding="ascii").splitlines()
             self._leader = int(leader)
             if missing and not self._said:
@@ -226,30 +231,33 @@ class Chromium:
                     os.kill(process, signal.SIGKILL)
 
 
-async def _loaded(page: "Page", loader: Loader, most: int) -> str:
+async def _loaded(page: "Page", loader: Loader, most: int) -> bytes:
     await page.goto(loader.url, wait_until="commit")
+    patience = time.monotonic() + _EMPTY_SECONDS
     while True:
         begun = await loader.quiet()
-        complete, html = await _seen(page, most)  # after the script at work: it may have asked for more
-        if complete and loader.begun == begun:
+        complete, filled, html = await _seen(page, most)  # after the script at work: it may have asked for more
+        if complete and loader.begun == begun and (filled or time.monotonic() > patience):
             return html
 
 
-async def _seen(page: "Page", most: int) -> tuple[bool, str]:
-    """Return whether a document is loaded, and its HTML.
+async def _seen(page: "Page", most: int) -> tuple[bool, bool, bytes]:
+    """Return whether a document is loaded, whether it shows text, and its HTML in UTF-8.
 
-    Both are as a world of its own sees them, which the page's scripts can't reach.
+    All are as a world of its own sees them, which the page's scripts can't reach.
     """
     session = await page.context.new_cdp_session(page)
     tree = await session.send("Page.getFrameTree")
     world = await session.send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
     context = world["executionContextId"]
-    asked = {"expression": f"({_SCRIPT})({most})", "contextId": context, "returnByValue": True}
+    asked = {"expression": f"({_SCRIPT})({most}, {_LEAST_TEXT})", "contextId": context, "returnByValue": True}
     answer = await session.send("Runtime.evaluate", asked)
-    complete, html = answer["result"]["value"]
-    if html is None:
+    await session.detach()
+    complete, filled, html = answer["result"]["value"]
+    body = b"" if html is None else html.encode("utf-8", "replace")
+    if html is None or len(body) > most:
         raise FetchError("unfit", f"body over {most} bytes")
-    return complete, html
+    return complete, filled, body
 
 
 def _large(group: int, most: int) -> Iterator[int]:

@@ -11,7 +11,7 @@ from scentline.agents.fetch.result import Body, FetchError, Result
 from scentline.agents.fetch.servers import Held
 from scentline.agents.render.browser import Chromium
 from scentline.agents.render.loader import Loader, Scripts
-from scentline.models.facts import Moved
+from scentline.models.facts import Moved, Rendering
 from scentline.models.formats import Format
 from scentline.models.records import Rendered, Version
 from scentline.models.settings import FetchSettings, RenderSettings
@@ -61,13 +61,16 @@ class Renderer(Client):
         held.answered = began
         loader = Loader(self._pool, self._settings, self._render, self._scripts, url, page)
         try:
-            html = (await self._browser.rendered(loader, most)).encode("utf-8", "replace")
+            html = await self._browser.rendered(loader, most)
+        except FetchError as error:
+            if error.kind != "retry":
+                took = Rendering(time.perf_counter() - began, needed=False, brought=False)
+                error.ended = error.ended._replace(rendering=took)
+            raise
         finally:
             held.requests = loader.requests
         if loader.moved:
             return Moved(loader.moved, False)
-        if len(html) > most:
-            raise FetchError("unfit", f"body over {most} bytes")
         kind = page.headers["content-type"]
         how = Rendered(time.perf_counter() - began, loader.requests, page.body, kind)
         headers = page.headers | {"content-type": "text/html; charset=utf-8"}

@@ -191,7 +191,7 @@ def note_end(shard: Rows, end: Fetched, *, judged: bool) -> None:
 def note_need(shard: Rows, end: Fetched, *, needed: bool, seen: bool) -> None:
     """Count in the rows of a page's groups how it came, and what it brought to render it.
 
-    ``needed`` says whether it needs scripts as it came; one that was ``seen`` before is counted once.
+    ``needed`` says whether it needs scripts as it came; one that was ``seen`` before did, and is counted once.
     """
     how = end.rendering
     for key, row in groups_of(shard, end.url):
@@ -199,7 +199,7 @@ def note_need(shard: Rows, end: Fetched, *, needed: bool, seen: bool) -> None:
         if not seen:
             row.needs.came(needed=needed if how is None else how.needed)
         if how is not None:
-            row.needs.took(how.seconds, end.host.requests, needed=how.needed, brought=how.brought)
+            row.needs.took(how.seconds, end.host.requests, needed=how.needed or seen, brought=how.brought)
         shard.put(key, row)
 
 

@@ -238,9 +238,9 @@ async def test_neither_spelling_of_an_address_nor_its_canonical_form_leads_to_lo
     for name, robots in product({host, proper}, (False, True)):
         results, connections = await asked(name, robots=robots)
         assert connections == 0
-        for result, told in results:
-            assert isinstance(result, Missing) and told.retry_after is None
-            assert result.reason in (loopback if name == proper else {"url"})
+        for ended in results:
+            assert isinstance(ended.result, Missing) and ended.host.retry_after is None
+            assert ended.result.reason in (loopback if name == proper else {"url"})
 
 
 @each_case("allow", ["localhost", "LocalHost.", "127.0.0.0/8"])

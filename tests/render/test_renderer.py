@@ -28,10 +28,12 @@ from tests.patience import PATIENCE
 
 NOBODY = 65_534
 UTF8 = "text/html; charset=utf-8"
+MORE = " more" * 30  # with less text, more is waited for
 APP = "<title>shell</title><div id=app></div><script src=/app.js></script>"
 FILES = {
     "/app.js": ("text/javascript", "fetch('/api').then(r => r.text()).then(text => app.append(text))"),
-    "/api": ("text/plain", "content \u00e9"),
+    "/api": ("text/plain", "content \u00e9" + MORE),
+    "/late": (UTF8, "<div id=app></div><script>setTimeout(() => app.append('content'), 600)</script>"),
     "/text": ("text/plain", "<script>document.write('x')</script>"),
     "/shadow": (UTF8, "<p id=a><script>a.attachShadow({mode: 'open'}).innerHTML = '<b>deep</b>'</script>"),
     "/self": (UTF8, "content \u00e9<script>location.reload(); location = '/self#there'</script>"),
@@ -74,7 +76,7 @@ async def rendered(client: Renderer, url: str) -> Body:
 async def test_a_page_is_what_its_scripts_have_made_of_it_and_its_requests_are_counted() -> None:
     async with serving(answer) as server, Renderer(settings(), RenderSettings(), now) as client:
         found = await rendered(client, server.origin + "/")
-        assert '<div id="app">content \u00e9</div>' in found.body.decode()
+        assert f'<div id="app">content \u00e9{MORE}</div>' in found.body.decode()
         assert found.headers["content-type"] == UTF8
         assert found.rendered is not None
         assert (found.rendered.plain, found.rendered.requests) == (APP.encode(), 3)
@@ -86,6 +88,7 @@ async def test_a_page_is_what_its_scripts_have_made_of_it_and_its_requests_are_c
         assert "content \u00e9" in (await rendered(client, server.origin + "/self")).body.decode()
         assert "content \u00e9<b>" in (await rendered(client, server.origin + "/latin")).body.decode()
         assert (await rendered(client, server.origin + "/text")).rendered is None
+        assert b'<div id="app">content' in (await rendered(client, server.origin + "/late")).body
 
 
 @awaited
@@ -109,8 +112,10 @@ async def test_a_page_that_does_harm_ends_alone() -> None:
     bounds = RenderSettings(seconds=3, requests=20, max_bytes=1_000_000, memory_bytes=500_000_000)
     async with serving(answer) as server, Renderer(settings(), bounds, now) as client:
         for script, reason in HARM.items():
-            found = (await client.fetch(f"{server.origin}/harm?{quote(script)}")).result
+            ended = await client.fetch(f"{server.origin}/harm?{quote(script)}")
+            found = ended.result
             assert getattr(found, "reason", None) == reason, script
+            assert (ended.rendering is not None and ended.rendering.seconds > 0) == (reason is not None)
             if reason is None:
                 assert isinstance(found, Body) and "<p>content \u00e9" in found.body.decode(), script
         assert server.targets().count("/api") <= 20 + 1
@@ -143,7 +148,8 @@ async def test_a_browser_that_ended_or_is_stuck_is_started_anew_and_its_page_com
                 os.killpg(client._browser._leader, number)
             else:
                 os.kill(driver(), number)
-            assert (await lost).result == Missing("retry", "rendering browser")
+            ended = await lost
+            assert (ended.result, ended.host.unanswered) == (Missing("retry", "rendering browser"), True)
             assert "content" in (await rendered(client, server.origin + "/")).body.decode()
 
 
