@@ -201,15 +201,15 @@ class DoorAgent:
 
     # the calls
 
-    async def lease(self, call: Lease) -> list[Parked]:
-        """Lease orders, once there are any, at most ``call.wait`` seconds later."""
+    async def lease(self, call: Lease, gone: Callable[[], bool] = lambda: False) -> list[Parked]:
+        """Lease orders, once there are any, at most ``call.wait`` seconds later; none to who is ``gone``."""
         end = self._clock() + call.wait
         self.heard = self._clock() if call.busy else self.heard
         self.leases.hold(call.client, call.holding, call.seconds, self._clock())
         while True:
             now = self._clock()
             taken: list[Parked] = []
-            if call.want and self.state() == "running":
+            if call.want and self.state() == "running" and not gone():
                 taken = self.leases.lease(call.client, call.id, call.want, call.seconds, now, call.host)
             if taken or now >= end or not call.want or self.state() in OVER:
                 self.leases.clients[call.client] = now

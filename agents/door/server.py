@@ -11,15 +11,16 @@ from contextlib import asynccontextmanager
 from hmac import compare_digest
 from http import HTTPStatus
 from importlib.metadata import version
-from ipaddress import ip_address
 from logging import getLogger
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
 
 from scentline.agents.door.agent import OVER, DoorAgent, order_of
 from scentline.agents.door.telling import MOST_CALL, Answer, Discover, Lease, Settle
+from scentline.agents.fetch.guard import is_this_machine
 from scentline.agents.stored import kept_token
 from scentline.models.errors import EventLog, ScentlineError
 from scentline.models.records import UNREADABLE, reason_of
@@ -29,8 +30,8 @@ from scentline.streams.settings import ConfigurationError, Settings
 PROTOCOL = 1  #: The version of the calls, in their paths.
 FRAMED = "application/x-scentline"  #: The content type of a call with bodies.
 TOKEN_FILE = "door/token"  # noqa: S105 - a file's name
-#: Seconds after which a client that was put off may come again.
-AGAIN_SECONDS = 2
+#: Seconds after which a client that was put off may come again, and that calls have when the door closes.
+AGAIN_SECONDS, LAST_SECONDS = 2, 1.0
 _HEAD_BYTES = 4
 
 log = EventLog("door")
@@ -38,7 +39,6 @@ log = EventLog("door")
 _SILENT = getLogger("scentline.door.silent")
 _SILENT.disabled = True
 T = TypeVar("T")
-_encode = msgspec.json.Encoder().encode
 
 
 class Calls:
@@ -48,9 +48,6 @@ class Calls:
         self._door = door
         self._token = token.encode()
         self._figures = figures
-        self._lease = msgspec.json.Decoder(Lease)
-        self._settle = msgspec.json.Decoder(Settle)
-        self._discover = msgspec.json.Decoder(Discover)
         self.app = web.Application(client_max_size=MOST_CALL, middlewares=[self._guarded])
         self.app.on_response_prepare.append(_unversioned)
         path = f"/door/{PROTOCOL}"
@@ -93,21 +90,22 @@ class Calls:
 
     async def lease(self, request: web.Request) -> web.Response:
         """Lease orders."""
-        return self._answer(**await self._leased(_decoded(self._lease, await request.read())))
+        return self._answer(**await self._leased(_decoded(Lease, await request.read()), request))
 
     async def settle(self, request: web.Request) -> web.Response:
         """Take answers, and lease orders."""
         head, rest = _framed(request.content_type, await request.read())
-        call = _decoded(self._settle, head)
+        call = _decoded(Settle, head)
         said = await self._door.settle(call, _bodies(call.answers, rest))
-        return self._answer(said=said, **await self._leased(call.lease) if call.lease else {})
+        return self._answer(said=said, **await self._leased(call.lease, request) if call.lease else {})
 
-    async def _leased(self, call: Lease) -> dict[str, Any]:
-        return {"orders": [order_of(each) for each in await self._door.lease(call)]}
+    async def _leased(self, call: Lease, request: web.Request) -> dict[str, Any]:
+        found = await self._door.lease(call, lambda: request.transport is None)
+        return {"orders": [order_of(each) for each in found]}
 
     async def discover(self, request: web.Request) -> web.Response:
         """Take URLs."""
-        return self._answer(said=await self._door.discover(_decoded(self._discover, await request.read())))
+        return self._answer(said=await self._door.discover(_decoded(Discover, await request.read())))
 
     def _answer(self, **found: Any) -> web.Response:
         """Answer a call, and the last one also with how the crawl ended: no later one may be heard."""
@@ -125,11 +123,11 @@ class CallError(ScentlineError):
     """A call that can't be read."""
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+def _decoded(kind: type[T], data: bytes) -> T:
     try:
-        return decoder.decode(data)
+        return msgspec.json.decode(data, type=kind)
     except UNREADABLE as error:
-        raise CallError(f"not a {decoder.type.__name__}: {reason_of(error)}") from error
+        raise CallError(f"not a {kind.__name__}: {reason_of(error)}") from error
 
 
 def _framed(kind: str, data: bytes) -> tuple[bytes, memoryview]:
@@ -158,7 +156,7 @@ async def _unversioned(_: web.Request, response: web.StreamResponse) -> None:
 
 
 def _json(found: dict[str, Any]) -> web.Response:
-    return web.Response(body=_encode(found), content_type="application/json")
+    return web.Response(body=msgspec.json.encode(found), content_type="application/json")
 
 
 def _said(status: HTTPStatus, line: str) -> web.Response:
@@ -171,42 +169,32 @@ async def serving_door(
 ) -> AsyncIterator[str]:
     """Serve a door where ``door.address`` says; yield its URL. Raises `ConfigurationError`."""
     given = settings.door
-    name, port = host_and_port(given.address)
-    context = _context(given, name)
+    at = urlsplit(f"//{given.address}")
+    context = _context(given, at.hostname or "")
     token = kept_token(settings.data / TOKEN_FILE, given.token)
     app = Calls(door, token, figures).app
-    runner = web.AppRunner(app, access_log=None, handle_signals=False, logger=_SILENT)
+    runner = web.AppRunner(
+        app, access_log=None, handle_signals=False, logger=_SILENT, shutdown_timeout=LAST_SECONDS
+    )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, name, port, ssl_context=context)
-        await site.start()
-    except OSError as error:
+        await web.TCPSite(runner, at.hostname, at.port, ssl_context=context).start()
+    except (OSError, ValueError) as error:
         await runner.cleanup()
         raise ConfigurationError(
-            f"opening door.address {given.address}: {error.strerror}; expected a free port"
+            f"opening door.address {given.address}: {error}; expected a free port"
         ) from error
     try:
-        bound = runner.addresses[0][1]
-        shown = f"[{name}]" if ":" in name else name
-        yield f"http{'s' if context else ''}://{shown}:{bound}"
+        name, bound = given.address.rpartition(":")[0], runner.addresses[0][1]
+        yield f"http{'s' if context else ''}://{name}:{bound}"
     finally:
         await runner.cleanup()
-
-
-def host_and_port(address: str) -> tuple[str, int]:
-    """Return the parts of HOST:PORT.
-
-    >>> host_and_port("[::1]:7070")
-    ('::1', 7070)
-    """
-    name, _, port = address.rpartition(":")
-    return name.strip("[]"), int(port)
 
 
 def _context(given: DoorSettings, name: str) -> ssl.SSLContext | None:
     """Return the TLS of a door; raises `ConfigurationError` for an open address without any."""
     if given.certificate is None or given.key is None:
-        if not is_loopback(name):
+        if not is_this_machine(name):
             raise ConfigurationError(
                 f"door.address {given.address}: others could read what clients send; expected a loopback "
                 "address, or door.certificate and door.key for TLS"
@@ -221,11 +209,3 @@ def _context(given: DoorSettings, name: str) -> ssl.SSLContext | None:
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError(f"door.certificate, door.key or door.clients: {error}") from error
     return context
-
-
-def is_loopback(name: str) -> bool:
-    """Return whether a host or address is this machine's own."""
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"

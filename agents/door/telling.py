@@ -40,7 +40,7 @@ REASONS: Final[dict[str, tuple[Kind, str, bool]]] = {
 }
 
 
-class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
+class Wanted(msgspec.Struct, frozen=True):
     """A link that a client wants to follow, or a URL that it found."""
 
     url: _Url

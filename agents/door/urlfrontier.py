@@ -15,7 +15,7 @@ from scentline.agents.door.crawl import DEFAULT, LISTED, Crawl, Crawls, Elsewher
 from scentline.agents.door.listing import Listing, counted, due_of
 from scentline.agents.door.metadata import metadata_of
 from scentline.agents.door.proto import CALLS, SERVICE, SKIPPED, message, shape_of
-from scentline.agents.door.server import host_and_port, is_loopback
+from scentline.agents.fetch.guard import is_this_machine
 from scentline.models.errors import ScentlineError
 from scentline.models.frontier.keys import Rows, memo_of
 from scentline.models.frontier.rows import OPEN, PageRow
@@ -218,8 +218,8 @@ async def serving_urlfrontier(
     if not address:
         yield
         return
-    name, _ = host_and_port(address)
-    if not is_loopback(name):
+    name = address.rpartition(":")[0]
+    if not is_this_machine(name.strip("[]")):
         raise ConfigurationError(f"door.urlfrontier {address}: it has no token; expected a loopback address")
     crawls = Crawls(Crawl(door, listing), settings.data / CRAWLS, settings.door.crawls, run)
     service = URLFrontier(crawls, settings.fetch.delay_seconds)

@@ -231,6 +231,10 @@ def check_contact(settings: FetchSettings, seeds: Iterable[str]) -> None:
 
 
 def _on_this_machine(proxy: str | None) -> bool:
-    name = (urlsplit(proxy).hostname or "") if proxy else ""
+    return is_this_machine((urlsplit(proxy).hostname or "") if proxy else "")
+
+
+def is_this_machine(name: str) -> bool:
+    """Return whether a host or address is this machine's own."""
     address = literal(name)
     return name == "localhost" or (address is not None and address.is_loopback)

@@ -45,7 +45,7 @@ class Stub:
         """Return how the crawl stands."""
         return "running"
 
-    async def lease(self, call: Lease) -> list[Parked]:
+    async def lease(self, call: Lease, gone: object) -> list[Parked]:
         """Give as many orders as are wanted."""
         return [self._order() for _ in range(call.want)]
 

@@ -119,6 +119,20 @@ async def test_a_settle_leases_what_comes_next_and_repeated_the_same() -> None:
         assert visitor.acknowledged == [URL]
 
 
+@awaited
+async def test_a_client_that_is_gone_gets_no_order() -> None:
+    async with visiting() as visitor:
+        call = asyncio.create_task(visitor.call("lease", id="1", want=1, wait=20))
+        while not visitor.door.clients:
+            await asyncio.sleep(0.01)
+        call.cancel()
+        visitor.park()
+        for _ in range(2):
+            await visitor.http.get("/door/1/state")
+            await visitor.door.wake()
+        assert visitor.door.held() == 0
+
+
 @each_case(
     ("answer", "result", "host"),
     [
