@@ -197,10 +197,9 @@ class Engine(Worker):
 
     def _clients_finished(self) -> bool:
         """Return whether the clients of a door, if there is one, brought something and discover no more."""
-        door = self.door
-        if door is None:
+        if self.door is None:
             return True
-        quiet = self.runtimes[DOOR].clock() - door.heard >= QUIET_SECONDS
+        quiet = self.runtimes[DOOR].clock() - self.door.heard >= QUIET_SECONDS
         return quiet and self.frontier.core.totals().discovered > 0
 
     async def farewell(self) -> None:

@@ -53,6 +53,7 @@ class Status:
     kept_up: KeptUp | None = None  #: Where pages are revisited.
     slots: Slots | None = None  #: Where requests have a delay.
     paused: bool = False
+    alone: bool = False  #: Whether no client is at the door.
     budget: int = 0  #: Of pages, 0 for any number.
     seconds_left: float | None = None  #: By the time limit or the page rate.
     refused_seeds: frozenset[str] = frozenset()
@@ -105,6 +106,7 @@ class Meter:
             kept_up=None if core.schedule is None else KeptUp(totals.revisits, core.tally.changes.total()),
             slots=core.standing.slots(),
             paused=core.paused,
+            alone=engine.door is not None and not engine.door.clients,
             budget=core.budget.pages,
             seconds_left=self._seconds_left(seconds, run_fetched),
             refused_seeds=core.refused_seeds,
@@ -240,6 +242,7 @@ def further(status: Status) -> list[str]:
     """Return the parts that only some crawls have: pause, log, waiting messages, news, revisits."""
     news, keeping = status.news, status.kept_up
     found = ["paused"] if status.paused else []
+    found += ["no client at the door"] if status.alone else []
     found += [] if status.log_read is None else [f"{status.log_read:.0%} of the log read"]
     found += [f"{status.waiting:,} messages to take in first"] if status.waiting > WAITING else []
     if news is not None:

@@ -59,7 +59,7 @@ STATEFUL = ("browse", "judge", "frontier", "learn", "harvest")
 HEARD_SECONDS = 0.005
 #: Messages that may wait for the frontier in the same process before the judging of kept pages waits.
 BACKLOG = 50
-#: Seconds between two log lines about why kept pages wait.
+#: Seconds between two log lines about the readers that are waited for.
 SAY_SECONDS = 30.0
 
 log = EventLog("worker")
@@ -249,10 +249,10 @@ class Worker:
         return lambda: room_for(self.frontier.inbox, BACKLOG)  # created after the judge
 
     def _waits(self, why: str) -> None:
-        """Log why kept pages wait, if it is time."""
+        """Log which readers are waited for, if it is time."""
         if time.monotonic() >= self._said + SAY_SECONDS:
             self._said = time.monotonic()
-            EventLog("judge").info("kept pages wait", reason=why)
+            log.info("what is found waits for its readers", reason=why)
 
     # what every worker reads
 

@@ -57,7 +57,7 @@ class Frontier(RequestManager):
     """The requests that the frontier behind a door orders, for one run of a crawler."""
 
     def __init__(self, link: Link, most: int, local: RequestQueue) -> None:
-        self.door = Door(link, most, self._arrived, self._busy, self._lost)
+        self.door = Door(link, most, self._arrived, self._busy)
         self._local = local
         self._pending = 0  #: Requests of the local queue that are not handled yet.
         self._handled = 0
@@ -65,20 +65,18 @@ class Frontier(RequestManager):
         self._pages: dict[str, Page] = {}  #: By the unique key of the order's request.
         self._news = asyncio.Event()
         self._started = self._keeps_depth = False
-        self._why = "expected attach() before the run"  #: Why there is nothing to be had.
+        self._why = "expected attach() first"  #: Why there is nothing to be had.
 
     @classmethod
     async def open(
         cls, url: str, *, token_file: str, ca: str | None = None, certificate: str | None = None, most: int = 16
     ) -> "Frontier":  # fmt: skip
-        """Begin to lease up to ``most`` orders from the door at ``url``; the others as for `Link`."""
+        """Return one that leases up to ``most`` orders from the door at ``url``; the others as for `Link`."""
         local = await RequestQueue.open(alias=uuid.uuid4().hex, storage_client=MemoryStorageClient())
-        found = cls(Link(url, token_file, ca, certificate), most, local)
-        found.door.start()
-        return found
+        return cls(Link(url, token_file, ca, certificate), most, local)
 
     def attach(self, crawler: AbstractHttpCrawler) -> None:
-        """See the answers that a crawler gets and the data that its handlers push, and end with its run."""
+        """Begin to lease; see a crawler's answers and the data that its handlers push, and end with its run."""
         if not isinstance(crawler, AbstractHttpCrawler):
             raise TypeError(f"{type(crawler).__name__}: expected a crawler over HTTP, such as ParselCrawler")
         self._why = ""
@@ -88,6 +86,7 @@ class Frontier(RequestManager):
             if self._started and not crawler.statistics.active:  # else it is only time to save what there is
                 await self.close()
 
+        self.door.start()
         crawler.pre_navigation_hook(self._before)
         crawler.post_navigation_hook(self._after)
         service_locator.get_event_manager().on(event=Event.PERSIST_STATE, listener=ended)
@@ -104,6 +103,7 @@ class Frontier(RequestManager):
 
     async def add_request(self, request: str | Request, *, forefront: bool = False) -> ProcessedRequest | None:
         """Take a seed, or a link of the page that is being handled; all but a plain GET stays here."""
+        self._check()
         request = self._transform_request(request)
         memo, page = self._memo(request), _page.get()
         if memo is None:
@@ -132,8 +132,7 @@ class Frontier(RequestManager):
     async def is_finished(self) -> bool:
         """Return whether the crawl is over; raises `DoorError` where it can't go on."""
         self._started = True
-        if self._why:
-            raise DoorError(self._why)
+        self._check()
         while self.door.over and self._ready:  # nobody wants it any more
             self._end(self._ready.popleft(), reason="back")
         return self.door.over and not self._pages and not self._pending
@@ -261,9 +260,9 @@ class Frontier(RequestManager):
     def _busy(self) -> bool:
         return not self._started or self._pending > 0
 
-    def _lost(self, why: str) -> None:
-        self._why = why
-        self._news.set()
+    def _check(self) -> None:
+        if why := self._why or self.door.lost:
+            raise DoorError(why)
 
 
 def _target(request: Request, status: int, headers: dict[str, str]) -> str:

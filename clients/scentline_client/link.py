@@ -62,6 +62,7 @@ class Link:
         if self._tls is not None and certificate:
             self._tls.load_cert_chain(certificate)
         self._local = self._url.hostname in LOCAL
+        self._away = False  #: Whether the door is, as far as the log says.
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def call(
@@ -73,22 +74,28 @@ class Link:
             try:
                 status, body = await asyncio.wait_for(self._ask(name, content()), seconds)
                 if status == 200:
+                    if self._away:
+                        logger.info("Scentline's door answers")
+                    self._away = False
                     return dict(json.loads(body))
                 problem = f"status {status}, {body[:300].decode(errors='replace').strip()}"
                 if status < 500:
                     self.close()
-                    raise DoorError(f"the door refuses a call, {name}: {problem}")
+                    what = f"the token in {self._token}" if status == 401 else f"a call, {name}"
+                    raise DoorError(f"the door refuses {what}: {problem}")
             except ssl.SSLCertVerificationError as error:
                 raise DoorError(f"the door's certificate: {error.verify_message}") from error
             except (OSError, EOFError, ValueError, asyncio.TimeoutError, asyncio.LimitOverrunError) as error:
-                status, problem = 0, repr(error)
+                status, problem = 0, str(error) or repr(error)
                 self.close()
             now = time.monotonic()
             since = now if status == 503 else since or now  # a door that is busy is there
             if now - since >= patience:
                 raise DoorError(f"the door has been away for {now - since:.0f} seconds: {problem}")
-            if pause == FIRST_PAUSE:
-                logger.warning("Scentline's door is away, and is tried for %.0f s: %s", patience, problem)
+            if pause == FIRST_PAUSE and not self._away:
+                self._away = True
+                at = self._url.netloc
+                logger.warning("Scentline's door %s is away; it is tried for %.0f s: %s", at, patience, problem)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
             # At once, then ever later: it may only have closed a connection that was kept.
             pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
@@ -129,7 +136,7 @@ class Link:
         token = self._token.read_text(encoding="latin-1").strip()
         # The content of another file is not to be sent.
         if not (token and token.isascii() and token.isprintable()):
-            raise ValueError("the token's file has no token")
+            raise ValueError(f"the token's file, {self._token}, has no token")
         return token
 
     def close(self) -> None:
@@ -141,17 +148,16 @@ class Link:
 class Door:
     """Holds up to ``most`` orders of a door, which it passes to ``arrived``, and tells what became of each.
 
-    ``busy`` returns whether the crawler may discover more without an order; ``lost`` hears why the door is
-    given up.
+    ``busy`` returns whether the crawler may discover more without an order.
     """
 
     def __init__(
-        self, link: Link, most: int, arrived: Callable[[Order], None],
-        busy: Callable[[], bool], lost: Callable[[str], None],
-    ) -> None:  # fmt: skip
-        self._link, self._most, self._arrived, self._busy, self._lost = link, most, arrived, busy, lost
+        self, link: Link, most: int, arrived: Callable[[Order], None], busy: Callable[[], bool]
+    ) -> None:
+        self._link, self._most, self._arrived, self._busy = link, most, arrived, busy
         self._client = uuid.uuid4().hex[:16]
         self.state = "starting"
+        self.lost = ""  #: Why the door is given up, if it is.
         self.figures: dict[str, Any] = {}  #: What the crawl has found, as the door said it at the end.
         self.counts: Counter[str] = Counter()
         self.held: dict[Key, bool] = {}  #: The orders, and whether their answer waits to be sent.
@@ -167,8 +173,8 @@ class Door:
 
     @property
     def over(self) -> bool:
-        """Whether the crawl is over."""
-        return self.state in ("spent", "done", "ended")
+        """Whether the crawl is over, at least for this client."""
+        return bool(self.lost) or self.state in ("spent", "done", "ended")
 
     def discover(self, **found: Any) -> None:
         """Tell of a URL, with ``text``, ``memo``, ``seed`` and ``parent``."""
@@ -203,7 +209,7 @@ class Door:
         """Give back the orders without an answer, and send what waits, for some seconds at most."""
         self._tasks[0].cancel()
         self._most = 0
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * (self.state != "starting")  # what never began can wait
         while (
             (self.held or self._found or self._robots) and not self._tasks[1].done() and time.monotonic() < end
         ):
@@ -221,8 +227,10 @@ class Door:
             await work
         except Exception as error:
             if not self.over:
-                logger.debug("Scentline's door is given up", exc_info=error)
-                self._lost(str(error) or repr(error))
+                self.lost = str(error) or repr(error)
+                logger.error("%s", self.lost, exc_info=not isinstance(error, DoorError))
+            for task in self._tasks:
+                task.cancel()
         self._changed.set()
 
     async def _call(self, name: str, content: Callable[[], bytes], seconds: float = 30.0) -> dict[str, Any]:

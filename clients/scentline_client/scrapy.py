@@ -49,11 +49,17 @@ class Addon:
         """Set the scheduler, the middleware and the slot; raises `NotConfigured` without SCENTLINE_URL."""
         if not settings.get("SCENTLINE_URL") or not settings.get("SCENTLINE_TOKEN_FILE"):
             raise NotConfigured("SCENTLINE_URL or SCENTLINE_TOKEN_FILE is not set")
+        _link(settings)  # raises what can't be one here: once the spider is open, Scrapy can't close it
         settings.set("SCHEDULER", Scheduler, "addon")
         settings["SPIDER_MIDDLEWARES"].set(Outcome, 10, "addon")  # nearest to the engine
         slot = {"concurrency": _most(settings), "delay": 0, "jitter": 0}
         at = max(settings.getpriority("DOWNLOAD_SLOTS") or 0, settings.getpriority("ADDONS") or 0)
         settings.set("DOWNLOAD_SLOTS", {**settings.getdict("DOWNLOAD_SLOTS"), SLOT: slot}, at)
+
+
+def _link(settings: BaseSettings) -> Link:
+    names = ("SCENTLINE_URL", "SCENTLINE_TOKEN_FILE", "SCENTLINE_CA", "SCENTLINE_CERTIFICATE")
+    return Link(*(settings.get(name) for name in names))
 
 
 def _most(settings: BaseSettings) -> int:
@@ -66,9 +72,7 @@ class Scheduler(Local):  # type: ignore[misc]
     def open(self, spider: Spider) -> Any:
         """Begin to lease."""
         crawler, settings = self.crawler, self.crawler.settings
-        names = ("SCENTLINE_URL", "SCENTLINE_TOKEN_FILE", "SCENTLINE_CA", "SCENTLINE_CERTIFICATE")
-        link = Link(*(settings.get(name) for name in names))
-        self.door = Door(link, _most(settings), self._arrived, self._busy, self._lost)
+        self.door = Door(_link(settings), _most(settings), self._arrived, self._busy)
         self.starting = True  #: Whether start() may yield more.
         self._ready: deque[Request] = deque()
         self._links: dict[str, dict[str, Any]] | None = None
@@ -201,10 +205,7 @@ class Scheduler(Local):  # type: ignore[misc]
         return self.starting or len(self) > 0 or any(ORDER not in request.meta for request in active)
 
     def _idle(self) -> None:
-        raise CloseSpider(f"scentline: {self.door.state}")
-
-    def _lost(self, why: str) -> None:
-        deferred_from_coro(self.crawler.engine.close_spider_async(reason=f"scentline: {why}"))
+        raise CloseSpider(f"scentline: {self.door.lost or self.door.state}")
 
 
 class Outcome:

@@ -35,6 +35,10 @@ link.LEASE, link.WAIT, link.BEAT = 10, 2, 1
 
 async def main(door, proxy, seed, held, follows):
     frontier = await Frontier.open(door, token_file="data/door/token", most=int(held))
+    try:
+        await frontier.add_request(seed)
+    except link.DoorError as error:
+        print(error)
     crawler = ParselCrawler(
         request_manager=frontier, proxy_configuration=ProxyConfiguration(proxy_urls=[proxy]),
         http_client=ImpitHttpClient(follow_redirects=bool(follows)),
@@ -94,6 +98,7 @@ def test_a_crawler_follows_the_learned_order_and_what_it_pushes_are_the_hits(
     local = [f"http://{urlsplit(seed).netloc}/local/{name}" for name in ("posted", "again")]
     assert [asked[url] for url in local] == [1, 1]
     assert f"hits: tip {len(hits)} of {PAGES}" in log
+    assert "expected attach() first" in log
     handled = log.rpartition("handled ")[2].split()
     assert handled[0] == handled[2]
 

@@ -16,6 +16,8 @@ def test_the_first_page_is_fetched_by_the_calls_of_the_page(tmp_path: Path) -> N
     words = shlex.split(command.replace("127.0.0.1:7070", "127.0.0.1:0"))
     with running(tmp_path, *words[1:], "--set", "fetch.delay_seconds=0") as crawl:
         script = calls.replace("http://127.0.0.1:7070", door_of(crawl))
+        assert crawl.stderr is not None
+        assert "no client at the door" in crawl.stderr.readline()
         lines = ["bash", "-c", script.replace("\ndoor ", "\necho; door ")]
         done = subprocess.run(lines, capture_output=True, text=True, check=True, cwd=tmp_path)
         said = "At the door: 1 client has 1 page"

@@ -75,6 +75,14 @@ def test_a_spider_follows_the_learned_order_and_its_items_are_the_hits(scrapy: s
     assert "Closing spider (scentline: spent)" in log
 
 
+def test_what_is_no_url_of_a_door_is_said_before_the_spider_opens(scrapy: str, tmp_path: Path) -> None:
+    with spider(scrapy, tmp_path, "127.0.0.1:7070", "", "http://tips.test/") as run:
+        assert run.wait(PATIENCE) == 1
+    log = (tmp_path / LOG).read_text()
+    assert "127.0.0.1:7070: expected the URL of a door" in log
+    assert "Spider opened" not in log
+
+
 @pytest.mark.slow
 def test_kills_of_spider_and_crawl_lose_nothing(scrapy: str, tmp_path: Path) -> None:
     web = SyntheticWeb(*SIZE)
