@@ -5,17 +5,13 @@ first `FIRST` are counted that needed it.
 """
 
 import argparse
-import asyncio
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 
-from bench.command import crawling, summary
+from bench.command import crawling, each, summary
 from bench.render.web import ScriptedWeb
-from scentline.agents.offline.serve import serving
 from scentline.agents.operate.record import all_entries, outcomes
 from scentline.models.records import RENDERS, Decoder, FetchOrder
 from scentline.streams.transport.journal import Journal
@@ -56,36 +52,21 @@ class Found:
 
 
 def crawl(web: ScriptedWeb, way: str, seconds: float, delay: float, more: Sequence[str] = ()) -> Found:
-    """Crawl a web for so many seconds. Raises CalledProcessError."""
-    over, started = Event(), Event()
-    origin = ""
-
-    async def serve() -> None:
-        nonlocal origin
-        async with serving(web.answer) as origin:
-            started.set()
-            await asyncio.to_thread(over.wait)
-
-    with tempfile.TemporaryDirectory(prefix="scentline-render-") as directory, ThreadPoolExecutor(1) as pool:
-        served = pool.submit(asyncio.run, serve())
-        started.wait()
+    """Crawl a web for so many seconds. Raises CalledProcessError, ServerProcessError."""
+    settings = (f"fetch.delay_seconds={delay}", f"render.pages={way}", f"frontier.time={seconds}", *more)
+    words = each("--set", settings)
+    with tempfile.TemporaryDirectory(prefix="scentline-render-") as directory, web.served() as server:
         data = Path(directory) / "data"
-        settings = (f"fetch.delay_seconds={delay}", f"render.pages={way}", f"frontier.time={seconds}", *more)
-        words = [word for each in settings for word in ("--set", each)]
-        try:
-            summary(*crawling(origin, data, web.seeds, {"nebula": '"nebula"'}, *words))
-        finally:
-            over.set()
-            served.result()
+        summary(*crawling(server.url, data, web.seeds, {"nebula": '"nebula"'}, *words))
         return _found(data)
 
 
 def _found(data: Path) -> Found:
     with Journal.open(data / "journal", read_only=True) as journal:
-        judged = {each.url: each.verdict.get("nebula", False) for each in outcomes(journal)}
+        judged = {outcome.url: outcome.verdict.get("nebula", False) for outcome in outcomes(journal)}
         decode = Decoder[FetchOrder](FetchOrder)
         orders = sorted(
-            (each.timestamp, decode(each.value or b"").url) for each in all_entries(journal, RENDERS)
+            (entry.timestamp, decode(entry.value or b"").url) for entry in all_entries(journal, RENDERS)
         )
     return Found(len(judged), sum(judged.values()), [url for _, url in orders])
 

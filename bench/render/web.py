@@ -5,14 +5,17 @@ its JSON, or of a framework that has it in the page. One section in ten mixes bo
 the same section more often, and to others; those between pages on the topic are twice as likely.
 """
 
+import asyncio
 import json
 import random
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from urllib.parse import urlsplit
 
 from scentline.agents.offline.archive import Answer, plain
+from scentline.agents.offline.serve import ServerProcess, serve
 from scentline_lab.synthetic.plan import COMMON, TOPICS
 
 SECTIONS = ("news", "wiki", "shop", "talk")
@@ -52,6 +55,7 @@ class ScriptedWeb:
     """``hosts`` hosts of ``pages`` pages each, the same ones for the same seed."""
 
     def __init__(self, hosts: int, pages: int, seed: int = 1) -> None:
+        self._made = hosts, pages, seed
         self._random = random.Random(seed)
         self.pages: dict[str, Page] = {}
         for host in range(hosts):
@@ -99,6 +103,10 @@ class ScriptedWeb:
         page = self.pages.get(url)
         return page is not None and page.form != "plain"
 
+    def served(self) -> ServerProcess:
+        """Serve it, in a process of its own."""
+        return ServerProcess("bench.render.web", map(str, self._made))
+
     def answer(self, url: str, _headers: Mapping[str, str]) -> Answer:
         """Answer a request for an absolute URL."""
         parts = urlsplit(url)
@@ -128,3 +136,7 @@ def _html(page: Page, shown: str) -> str:
         return f"{top}<script src=/site.js></script><main><h1>{escape(page.title)}</h1>{text}{links}</main>"
     data = f"<script id=data type=application/json>{shown}</script>" if page.form == "inside" else ""
     return f"{top}<div id=app></div>{data}<script src=/app.js></script>"
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(ScriptedWeb(*map(int, sys.argv[1:])).answer))
