@@ -55,8 +55,7 @@ def _cookies(path: Path) -> list[Cookie]:
         raise ConfigurationError(f"fetch.cookies {path}: {why}") from None
     for cookie in jar:
         cookie.domain = cookie.domain.lower()
-        if not cookie.expires:  # 0 is how browsers' tools write the end of a session
-            cookie.expires = None
+        cookie.expires = cookie.expires or None  # 0 is how browsers' tools write the end of a session
     found = [cookie for cookie in jar if not cookie.is_expired()]
     if strange := [cookie.domain for cookie in found if not f"{cookie.name}{cookie.value}".isascii()]:
         raise ConfigurationError(f"fetch.cookies {path}: a cookie of {strange[0]} is not ASCII")

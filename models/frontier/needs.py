@@ -101,10 +101,8 @@ def outlook(groups: Iterable[Needs]) -> Outlook:
         hidden = _towards(hidden, group.gained, group.tried)
         brings = _towards(brings, group.filled, group.rendered)
         rendered, tried = group.rendered + group.tried, group.tried
-        seconds, requests = (
-            _towards(usual, taken, rendered)
-            for usual, taken in ((seconds, group.seconds), (requests, group.requests))
-        )
+        seconds = _towards(seconds, group.seconds, rendered)
+        requests = _towards(requests, group.requests, rendered)
     return Outlook(need + (1 - need) * hidden, brings, seconds, max(1.0, requests), tried)
 
 
