@@ -47,7 +47,11 @@ def _translated(selector: Selector) -> str:
         return path
     if pseudo == "text":
         return f"{path}/text()"
-    if isinstance(pseudo, FunctionalPseudoElement) and pseudo.name == "attr":
+    if (
+        isinstance(pseudo, FunctionalPseudoElement)
+        and pseudo.name == "attr"
+        and pseudo.argument_types() in (["IDENT"], ["STRING"])
+    ):
         return f"{path}/@{pseudo.arguments[0].value}"
     raise ExtractError("of pseudo-elements there are ::text and ::attr(NAME)")
 

@@ -98,6 +98,7 @@ class Export:
                 cursor.rows, cursor.parts = cursor.rows + rows, cursor.parts + 1
                 advance(out, cursor)
                 if stopped:
+                    self.tell(f"stopped with {cursor.rows:,} rows in {out}: the same command goes on")
                     raise KeyboardInterrupt
                 first = next(pages, None)
             cursor.offsets |= self._ends

@@ -23,7 +23,7 @@ class _Start(NamedTuple):
     what: str
     values: Mapping[str, object]
     shown: tuple[str, ...]
-    commands: tuple[str, str]
+    commands: tuple[str, ...]
 
 
 _SEED = "http://example.org/"
@@ -47,7 +47,7 @@ _STARTS: Final[Mapping[str, _Start]] = {
             "predicates.items": f'host("{host(_SEED)}")', "extract.heading": "css:h1",
             "extract.description": "css:meta[name=description]::attr(content)", "frontier.budget": 500,
         },
-        ("keep.max_bytes",), (f"scentline judge {_SEED}", "scentline crawl"),
+        ("keep.max_bytes",), (f"scentline judge {_SEED}", "scentline crawl", "scentline export --out pages"),
     ),
     "proxy-log": _Start(
         f"Pages on a topic, found by the log of a proxy too. {_WHICH}",
@@ -63,7 +63,7 @@ _FIELD = re.compile(r"((?:^    #: .*\n)*)^    (\w+): .*?(?:  #: (.*))?$", re.MUL
 
 
 def beginning(use: str, seeds: Sequence[str], contact: str | None) -> tuple[str, list[str]]:
-    """Return the text of a file of settings for a use, and the two commands to type next.
+    """Return the text of a file of settings for a use, and the commands to type next.
 
     Without ``seeds``, URLs, and ``contact``, a URL or an e-mail address, it has examples. Raises
     `ConfigurationError` for a contact that is neither.

@@ -19,7 +19,7 @@ from scentline.models.facts import Early, Missing, Moved
 from scentline.models.page import NEEDS_SCRIPTS
 from scentline.models.predicate import parse
 from scentline.models.url import canonical, host
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 
 log = EventLog("judge")
 
@@ -80,12 +80,14 @@ async def _fetched(client: Client, url: str, redirects: int) -> tuple[str, Body 
 
 
 def _read(path: Path, url: str | None, most: int) -> tuple[str, Body | NoPage]:
-    known_as = canonical(url or f"http://localhost/{quote(path.name)}") or ""
+    known_as = canonical(url or f"http://localhost/{quote(path.name)}")
+    if known_as is None:
+        raise ConfigurationError(f"--url {url!r}: expected an http or https URL")
     try:
         with path.open("rb") as file:
             body = file.read(most + 1)
     except OSError as error:
-        return known_as, Missing("gone", f"the file can't be read: {error.strerror}")
+        return known_as, Missing("gone", f"no http or https URL, nor a file: {error.strerror}")
     if len(body) > most:
         return known_as, Missing("unfit", f"over {most} bytes (fetch.max_bytes)")
     kind, _ = mimetypes.guess_type(path.name)

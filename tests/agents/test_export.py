@@ -200,7 +200,9 @@ def test_killed_in_the_middle_it_goes_on_and_has_each_row_once(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("small")
-def test_ctrl_c_keeps_the_rows_that_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_keeps_the_rows_that_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     tell(tmp_path / "data", *(page(number) for number in range(20)))
     whole_row = module._row
     calls = count(1)
@@ -214,6 +216,7 @@ def test_ctrl_c_keeps_the_rows_that_are_written(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         exported(tmp_path / "data", tmp_path / "out")
     assert len(rows_in(tmp_path / "out")) == 9
+    assert "stopped with 9 rows" in capsys.readouterr().out
     assert exported(tmp_path / "data", tmp_path / "out").rows == 20
     assert [row["url"] for row in rows_in(tmp_path / "out")] == [url_of(number) for number in range(20)]
 
@@ -334,7 +337,7 @@ def test_a_wacz_has_the_kept_pages(crawl: Path) -> None:
 def test_what_stands_in_the_way_is_told(crawl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, out = crawl / "data", crawl / "out"
     exported(data, out)
-    with pytest.raises(ExportError, match=r"was begun with columns .*; give another directory"):
+    with pytest.raises(ExportError, match=r"begun with columns \{\}, not \{'price': 'css:b'\}; give"):
         exported(data, out, extract={"price": "css:b"})
     with pytest.raises(ExportError, match=r"was begun with predicates \[\], not \['tea'\]"):
         exported(data, out, ["tea"])

@@ -58,7 +58,6 @@ def test_a_file_of_settings_runs_as_it_stands(tmp_path: Path, proxy: str, use: s
         f"1700000000.123 10 10.0.0.7 TCP_MISS/200 512 GET {SITE} - DIRECT/- text/html\n"
     )
     _, *lines = printed(tmp_path, "init", use).splitlines()
-    assert len(lines) == 2
     for line in lines:
         run = typed(
             tmp_path, line.strip(), SCENTLINE_FETCH__PROXY=proxy, SCENTLINE_FETCH__DELAY_SECONDS="0",
@@ -123,12 +122,14 @@ def test_it_is_told_why_a_crawl_refuses_a_page(tmp_path: Path, proxy: str) -> No
     bare, closed, none, ice, picture, *missing = looks
     assert (bare["seen"]["barred"], bare["scripts"]) == ("needs scripts", True)
     assert [each["missing"] for each in (closed, none, *missing)] == [
-        "robots.txt", "status 404", "the file can't be read: No such file or directory",
+        "robots.txt", "status 404", "no http or https URL, nor a file: No such file or directory",
         "over 5 redirects (fetch.redirects)",
     ]  # fmt: skip
     assert ice["seen"]["title"] == "On ice"
     assert picture["seen"]["barred"] == "not HTML or text: PNG image, served as text/html"
     assert "names no contact" in complaint(tmp_path, "judge", SITE)
+    elsewhere = complaint(tmp_path, "judge", "ice.pdf", "--url", "ice")
+    assert elsewhere == "--url 'ice': expected an http or https URL"
 
 
 def test_a_sites_delay_is_kept(tmp_path: Path, proxy: str) -> None:

@@ -43,6 +43,8 @@ def test_a_field_has_a_line_for_each_match(expression: str, value: str | None) -
         ("css:", "expected css:SELECTOR"),
         ("css:a[", "Expected ident"),
         ("css:a::before", "of pseudo-elements there are ::text and ::attr"),
+        ("css:a::attr()", "of pseudo-elements there are ::text and ::attr"),
+        ("css:a::attr(href id)", "of pseudo-elements there are ::text and ::attr"),
         ("xpath:///", "Invalid expression"),
         ("xpath:$price", "Undefined variable"),
         ("xpath:document('file:///etc/passwd')", "Unregistered function"),
