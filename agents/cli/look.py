@@ -17,7 +17,8 @@ from scentline.agents.cli.output import Columns, Shape, lasting, opened, print_t
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from scentline.models.published import HarvestPoint, Outcome
+    from scentline.agents.operate.record import Listed
+    from scentline.models.published import HarvestPoint
     from scentline.models.records import DeadLetter
     from scentline.streams.settings import Settings
     from scentline.streams.transport.database import Entry
@@ -158,18 +159,17 @@ def matches(
         _warc(settings.data, rows, file)
 
 
-def _matches(settings: "Settings", name: str) -> "list[Outcome]":
+def _matches(settings: "Settings", name: str) -> "list[Listed]":
     from scentline.agents.operate.control import check_known
-    from scentline.agents.operate.record import current_pages, kept_entries, outcomes_of
-    from scentline.models.published import read_outcome
+    from scentline.agents.operate.record import current_pages, kept_entries, outcomes_of, read_listed
     from scentline.streams.topics import OUTCOMES
 
-    pages = current_pages(outcomes_of(kept_entries(settings, OUTCOMES.name), read_outcome)).values()
+    pages = current_pages(outcomes_of(kept_entries(settings, OUTCOMES.name), read_listed)).values()
     check_known(settings, name, *(page.verdict for page in pages))
     return sorted((page for page in pages if page.verdict.get(name)), key=lambda page: page.time)
 
 
-def _warc(data: Path, rows: "list[Outcome]", file: "BinaryIO") -> None:
+def _warc(data: Path, rows: "list[Listed]", file: "BinaryIO") -> None:
     from importlib.metadata import version
 
     from scentline.agents.judge.kept import export

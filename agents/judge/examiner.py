@@ -134,7 +134,7 @@ class Examiner:
         work = self._work
         page = parse_page(show.url, show.body, show.content_type, work, work.agent, main=True)
         asked = _predicates(show.asked)
-        verdict, view, failure = self._verdicts.of(page, asked, show.items)
+        verdict, view, failure = self._verdicts.of(page, asked)
         readable = not unread_of(show.body, show.content_type) and not is_plain(show.content_type)
         found = {name: _compiled(text) for name, text in show.extract.items()} if readable else {}
         return Seen(

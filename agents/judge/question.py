@@ -81,8 +81,6 @@ class Show(msgspec.Struct, array_like=True, frozen=True, tag="show"):
     content_type: str | None = None
     asked: dict[str, str] = {}
     extract: dict[str, str] = {}
-    #: The names of the items that a client of the door found in it.
-    items: tuple[str, ...] = ()
 
 
 class Seen(msgspec.Struct, array_like=True, frozen=True, tag="seen"):

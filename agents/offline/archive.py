@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -161,7 +162,7 @@ def records(path: Path, file: BinaryIO) -> Iterator[tuple[int, ArcWarcRecord]]:
 
 
 def read(path: Path, file: BinaryIO, offset: int) -> tuple[str, Answer]:
-    """Return the target URL and the recorded answer of the response record at ``offset``.
+    """Return the target URL and the recorded answer of the response record at ``offset``, or of the next one.
 
     The body comes without chunks and gzip or deflate encoding. Raises `ArchiveError` for a missing record, one
     that is not an HTTP response, or a body over 64 MB.
@@ -170,7 +171,7 @@ def read(path: Path, file: BinaryIO, offset: int) -> tuple[str, Answer]:
     try:
         found = ArchiveIterator(file)
         found.reader = _Lines(file)
-        record = next(iter(found), None)
+        record = next((each for each in islice(found, 2) if each.rec_type == "response"), None)
         if record is None or record.http_headers is None:
             raise ValueError("found no HTTP response")
         return target_url(record), _recorded(record)

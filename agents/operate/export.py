@@ -7,10 +7,10 @@ log. What pages hold comes from their kept records, read apart by a process for 
 import asyncio
 import os
 import signal
-import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
@@ -19,18 +19,18 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from scentline.agents.judge.bodies import Records, body_of
+from scentline.agents.judge.bodies import Records
 from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.judge.question import PageError, Seen, Show, Work
+from scentline.agents.offline.archive import ArchiveError, read
 from scentline.agents.operate.control import check_known
 from scentline.agents.operate.parts import Begin, Cursor, ExportError, Row, advance, alone, name_of, resumed
-from scentline.agents.operate.record import by_partition
-from scentline.agents.operate.versions import Listed, Places, Versions, read_listed
+from scentline.agents.operate.record import Listed, by_partition, read_listed
+from scentline.agents.operate.versions import Places, Versions
 from scentline.agents.stored import whole
 from scentline.models.page import Verdict
 from scentline.streams.settings import Settings
 from scentline.streams.topics import OUTCOMES
-from scentline.streams.transport.database import Entry
 
 #: Rows and about the bytes of a row group and of a part, pages read at once, and seconds between two reports.
 GROUP_ROWS, GROUP_BYTES = 10_000, 32_000_000
@@ -76,9 +76,9 @@ class Export:
         with ExitStack() as resources:
             resources.enter_context(alone(out))
             cursor = resumed(out, asked)
-            stopped = resources.enter_context(_stopping())
-            pages = resources.enter_context(closing(self.pages(out, cursor.offsets, stopped)))
+            pages = resources.enter_context(closing(self.pages(out, cursor.offsets)))
             first = next(pages, None)
+            stopped = resources.enter_context(_stopping())
             advance(out, cursor)
             while first is not None:
                 rows = size = written = 0
@@ -105,11 +105,9 @@ class Export:
             advance(out, cursor)
         return cursor
 
-    def pages(
-        self, out: Path, starts: Mapping[int, int], stopped: Sequence[int] = ()
-    ) -> Generator[Page, None, None]:
+    def pages(self, out: Path, starts: Mapping[int, int]) -> Generator[Page, None, None]:
         """Yield the pages to export, partition after partition from ``starts`` on."""
-        places = self._places(out, starts, stopped)
+        places = self._places(out, starts)
         total, done, told = sum(len(each.offsets) for each in places.values()), 0, monotonic()
         records = Records(self.settings.data)
         found = self._chosen(places)
@@ -132,18 +130,20 @@ class Export:
 
     def _shown(self, pages: Iterable[Page]) -> Iterator[tuple[int, Show]]:
         for number, page in enumerate(pages):
-            with suppress(zlib.error, ValueError):
+            with suppress(ArchiveError):
                 if page.records is not None:
+                    _, answer = read(self.settings.data, BytesIO(page.records), 0)
+                    kind = {name.lower(): value for name, value in answer.headers}.get("content-type")
                     fields = self.settings.extract if any(page.verdict.values()) else {}
-                    yield number, Show(page.outcome.url, *body_of(page.records), extract=fields)
+                    yield number, Show(page.outcome.url, answer.body, kind, extract=fields)
 
-    def _places(self, out: Path, starts: Mapping[int, int], stopped: Sequence[int]) -> dict[int, Places]:
+    def _places(self, out: Path, starts: Mapping[int, int]) -> dict[int, Places]:
         """Return what to write of each partition."""
         places: dict[int, Places] = {}
         names: set[str] = set()
         for partitions in by_partition(self.settings, OUTCOMES.name):
             for number, found in partitions.items():
-                versions = Versions(_heeding(found, stopped))
+                versions = Versions(found)
                 start = starts.get(number, 0)
                 self._ends[number] = max(start, versions.end)
                 if 0 < versions.end < start:
@@ -171,7 +171,7 @@ class Export:
                     if at >= len(flags):
                         break
                     if at >= 0 and flags[at]:
-                        outcome = read_listed(entry)
+                        ((_, _, outcome),) = read_listed(entry.value or b"").facts
                         yield Page(outcome, merged.get(entry.offset, outcome.verdict), number, entry.offset + 1)
 
 
@@ -215,10 +215,3 @@ def _stopping() -> Iterator[list[int]]:
         yield heard
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _heeding(entries: Iterable[Entry], stopped: Sequence[int]) -> Iterator[Entry]:
-    for entry in entries:
-        if stopped:
-            raise KeyboardInterrupt
-        yield entry

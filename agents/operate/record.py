@@ -17,6 +17,7 @@ from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, TOTALS_
 from scentline.models.frontier.ledger import take_in
 from scentline.models.frontier.rows import CountsRow, TotalsRow
 from scentline.models.ledger import Ledger
+from scentline.models.page import Verdict
 from scentline.models.papers.ways import Ways
 from scentline.models.parts import Part
 from scentline.models.policy.combiner import Calibration
@@ -32,10 +33,21 @@ from scentline.models.published import (
     PredicateDefinition,
     Standing,
     Told,
+    read_as,
     read_outcome,
 )
-from scentline.models.records import DeadLetter, Decoder, JsonDecoder, Pack, RecordError, Weighting
+from scentline.models.records import (
+    DeadLetter,
+    Decoder,
+    Finite,
+    JsonDecoder,
+    Natural,
+    Pack,
+    RecordError,
+    Weighting,
+)
 from scentline.models.trace import Visit, insert
+from scentline.models.url import Url
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, CONTROL, DEAD_LETTERS, OUTCOMES
 from scentline.streams.transport.database import Entry, TablePartition
@@ -44,6 +56,8 @@ from scentline.streams.transport.journal import Journal, TableMissingError
 READ_AT_ONCE = 1_000
 
 T = TypeVar("T")
+Current = TypeVar("Current", bound="Version | Counted | Outcome")
+Page = TypeVar("Page", bound="Listed | Outcome")
 
 #: Decode a record in JSON; raise `RecordError` if it is invalid.
 read_point = JsonDecoder[HarvestPoint](HarvestPoint, POINT_VERSION)
@@ -180,9 +194,67 @@ def outcomes_of(entries: Iterable[Entry], read: Callable[[bytes], Pack[Told]]) -
     return (outcome for pack in records(entries, read) for _, _, outcome in pack.facts)
 
 
-def current_pages(told: Iterable[Outcome]) -> dict[str, Outcome]:
+class Listed(Counted, kw_only=True):
+    """The fields of an outcome that people are shown, in place of all."""
+
+    predicate: str
+    probability: Finite
+    priority: Finite
+    expected: Finite | None
+    depth: Natural
+    left: str | msgspec.UnsetType = msgspec.UNSET
+    referrer: Url | msgspec.UnsetType = msgspec.UNSET
+    source: Url | msgspec.UnsetType = msgspec.UNSET
+
+
+_listed = msgspec.json.Decoder(Listed)
+
+
+def read_listed(value: bytes) -> Pack[Listed]:
+    """Return an outcome as a pack of one fact; raises `RecordError`.
+
+    Its words and links are cut out where they stand as a crawl writes them, since reading over them takes most
+    of the time; within a text these signs would be escaped.
+    """
+    start, end = value.find(b',"words":['), value.rfind(b'],"origin":')
+    return read_as(_listed, value[:start] + value[end + 1 :] if 0 < start < end else value)
+
+
+class Version(msgspec.Struct):
+    """What makes an outcome the current one of its page, and its place among those that were read."""
+
+    place: int
+    time: float
+    verdict: Verdict
+    later: bool
+    again: bool | msgspec.UnsetType
+
+
+def after(known: Current | None, told: Current) -> Current | None:
+    """Return a page's current outcome once another is told; None as long as no visit is known.
+
+    That is the last visit, on a tie the first, with later verdicts on it. A second answer to one order changes
+    nothing.
+    """
+    if told.later:
+        if known is None or told.time != known.time:
+            return known
+        return msgspec.structs.replace(known, verdict=told.verdict | known.verdict)
+    again = told.again is not msgspec.UNSET
+    return told if known is None or (again and told.time > known.time) else known
+
+
+def _pages(told: Iterable[Told], take: Callable[[Told | None, Told], Told | None]) -> dict[str, Told]:
+    found: dict[str, Told] = {}
+    for outcome in told:
+        if (page := take(found.get(outcome.url), outcome)) is not None:
+            found[outcome.url] = page
+    return found
+
+
+def current_pages(told: Iterable[Page]) -> dict[str, Page]:
     """Return the current pages of some outcomes by URL, without those that left."""
-    return {url: page for url, page in judged_of(told).items() if page.left is msgspec.UNSET}
+    return {url: page for url, page in _pages(told, after).items() if page.left is msgspec.UNSET}
 
 
 def judged_pages(journal: Journal) -> dict[str, Outcome]:
@@ -191,42 +263,26 @@ def judged_pages(journal: Journal) -> dict[str, Outcome]:
 
 
 def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
-    """Return every page of some outcomes after its visits; a second answer to one order is ignored."""
-    found: dict[str, Outcome] = {}
-    for outcome in told:
-        known = found.get(outcome.url)
-        if outcome.later:
-            if known is not None and outcome.time == known.time:
-                found[outcome.url] = _with_later(known, outcome)
-        elif known is None:
-            found[outcome.url] = outcome
-        elif outcome.again is not msgspec.UNSET:
-            found[outcome.url] = _visited_again(known, outcome)
-    return found
+    """Return every page of some outcomes by URL, with all its links, each as first reported."""
+    return _pages(told, _with_links)
 
 
-def _visited_again(known: Outcome, visit: Outcome) -> Outcome:
-    """Return a page after another visit: the newest, with all links, each as first reported."""
+def _with_links(known: Outcome | None, told: Outcome) -> Outcome | None:
+    page = after(known, told)
+    if known is None or page is None or told.again is msgspec.UNSET:
+        return page
     urls = {link.url for link in known.links}
-    links = (*known.links, *(link for link in visit.links if link.url not in urls))
-    newest = max(known, visit, key=lambda page: page.time)  # on a tie, the first
-    return msgspec.structs.replace(newest, links=links, silent=known.silent)
+    links = (*known.links, *(link for link in told.links if link.url not in urls))
+    return msgspec.structs.replace(page, links=links, silent=known.silent)
 
 
 def harvested_of(told: Iterable[Counted]) -> dict[str, Counted]:
     """Return each URL's first outcome, with the verdicts of later predicates on the same visit."""
-    found: dict[str, Counted] = {}
-    for outcome in told:
-        first = found.get(outcome.url)
-        if outcome.later and first is not None and outcome.time == first.time:
-            found[outcome.url] = _with_later(first, outcome)
-        elif first is None and not (outcome.later or outcome.again):
-            found[outcome.url] = outcome
-    return found
+    return _pages(told, _first)
 
 
-def _with_later(page: Told, later: Told) -> Told:
-    return msgspec.structs.replace(page, verdict=later.verdict | page.verdict)
+def _first(known: Counted | None, told: Counted) -> Counted | None:
+    return after(known, told) if told.later or (known is None and not told.again) else known
 
 
 def definitions(journal: Journal) -> dict[str, PredicateDefinition]:

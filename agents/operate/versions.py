@@ -1,48 +1,21 @@
-"""Which outcome of each page is its current one: as `record.judged_of` says, in some 50 bytes a page."""
+"""Which outcome of each page is its current one, in some 50 bytes a page."""
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.page import Verdict, unknown
-from scentline.models.published import Counted, read_as
-from scentline.models.records import Finite, Natural, RecordError
-from scentline.models.url import Url, identifier
+from scentline.agents.judge.bodies import IDENTIFIERS
+from scentline.agents.operate.record import Listed, Version, after, outcomes_of, read_listed
+from scentline.models.page import Verdict
+from scentline.models.url import identifier
 from scentline.streams.transport.database import Entry
 
-# What an outcome is: the first of a page, one of a revisit, later verdicts on a visit, or that the page left.
-_FIRST, _AGAIN, _LATER, _LEFT = range(4)
-
-
-class Listed(Counted, kw_only=True):
-    """The fields of an outcome that an export needs, in place of all."""
-
-    predicate: str
-    priority: Finite
-    expected: Finite | None
-    depth: Natural
-    left: str | msgspec.UnsetType = msgspec.UNSET
-    referrer: Url | msgspec.UnsetType = msgspec.UNSET
-    source: Url | msgspec.UnsetType = msgspec.UNSET
-
-
-_decoder = msgspec.json.Decoder(Listed)
-
-
-def read_listed(entry: Entry) -> Listed:
-    """Return an outcome; raises `RecordError`.
-
-    Its words and links are cut out where they stand as a crawl writes them, since reading over them takes most
-    of the time; within a text these signs would be escaped.
-    """
-    value = entry.value or b""
-    start, end = value.find(b',"words":['), value.rfind(b'],"origin":')
-    return read_as(_decoder, value[:start] + value[end + 1 :] if 0 < start < end else value).facts[0][2]
+# What an outcome is: the first of a page, one of a revisit, that the page left, or later verdicts on a visit.
+_FIRST, _AGAIN, _LEFT, _LATER = range(4)
 
 
 class Places(NamedTuple):
@@ -63,8 +36,8 @@ class Versions:
         self.end = 0
         for entry in entries:
             self.end = entry.offset + 1
-            with suppress(RecordError):  # an agent sends it to the dead letters
-                self._note(entry.offset, read_listed(entry))
+            for outcome in outcomes_of([entry], read_listed):
+                self._note(entry.offset, outcome)
 
     def _note(self, offset: int, outcome: Listed) -> None:
         left, again = outcome.left is not msgspec.UNSET, outcome.again is not msgspec.UNSET
@@ -80,8 +53,8 @@ class Versions:
         The last outcome that adds a later verdict stands for its page. Only pages fetched since ``begin`` count
         whose verdict is ``chosen``.
         """
-        pages = np.frombuffer(self._pages, [("high", "<u8"), ("low", "<u4")])
-        order = np.lexsort((pages["low"], pages["high"]))  # stable, so that each page's outcomes stay in order
+        pages = np.frombuffer(self._pages, IDENTIFIERS)
+        order = np.argsort(pages, kind="stable")  # so that each page's outcomes stay in order
         pages = pages[order]
         starts = np.flatnonzero(np.concatenate([[True], pages[1:] != pages[:-1]])[: len(pages)])
         sizes = np.diff(np.append(starts, len(pages)))
@@ -90,26 +63,24 @@ class Versions:
         known = [dict(verdict) for verdict in self.verdicts]
         wanted = np.array([chosen(verdict) for verdict in known], np.bool_)
         codes = np.frombuffer(self._verdicts, np.uint32)
-        alone = alone[(kinds[alone] < _LATER) & (times[alone] >= begin) & wanted[codes[alone]]]
+        alone = alone[(kinds[alone] < _LEFT) & (times[alone] >= begin) & wanted[codes[alone]]]
         found: list[int] = []
         merged: dict[int, Verdict] = {}
         for first, size in zip(starts[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
-            place, last, verdict = self._folded(order[first : first + size].tolist(), known)
-            if place >= 0 and kinds[place] != _LEFT and times[place] >= begin and chosen(verdict):
+            page, last = self._folded(order[first : first + size].tolist(), known)
+            if page and kinds[page.place] != _LEFT and page.time >= begin and chosen(page.verdict):
                 found.append(last)
-                merged[self._offsets[last]] = verdict
+                merged[self._offsets[last]] = page.verdict
         offsets = np.frombuffer(self._offsets, np.int64)[np.append(alone, np.array(found, np.int64))]
         return Places(np.sort(offsets[offsets >= start]), merged)
 
-    def _folded(self, places: Iterable[int], known: Sequence[Verdict]) -> tuple[int, int, Verdict]:
-        """Return the current of a page's outcomes, the last that adds to its verdict, and this; -1 for none."""
-        current, last = -1, -1
-        verdict: Verdict = {}
+    def _folded(self, places: Iterable[int], known: Sequence[Verdict]) -> tuple[Version | None, int]:
+        """Return the current of a page's outcomes, and the last that changed it."""
+        page, last = None, -1
         for place in places:
-            kind, time, said = self._kinds[place], self._times[place], known[self._verdicts[place]]
-            if kind == _LATER:
-                if current >= 0 and time == self._times[current] and unknown(said, verdict):
-                    verdict, last = said | verdict, place
-            elif current < 0 or (kind != _FIRST and time > self._times[current]):
-                current, last, verdict = place, place, said
-        return current, last, verdict
+            kind, verdict = self._kinds[place], known[self._verdicts[place]]
+            again = msgspec.UNSET if kind == _FIRST else True
+            told = Version(place, self._times[place], verdict, kind == _LATER, again)
+            if (now := after(page, told)) != page:
+                page, last = now, place
+        return page, last

@@ -8,7 +8,6 @@ text, between empty lines.
 import os
 import re
 import subprocess
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -219,10 +218,10 @@ def text_of(request: CopyRequest) -> CopyText | Unreadable:
         with path.open("rb") as file:
             file.seek(request.offset)
             found = file.read(min(request.length, _RECORDS))
-        url, answer = read_records(path, BytesIO(_behind_request(found)), 0)
+        url, answer = read_records(path, BytesIO(found), 0)
     except FileNotFoundError:
         return Unreadable("its file was dropped")
-    except (OSError, ArchiveError, zlib.error):
+    except (OSError, ArchiveError):
         return Unreadable("its file is damaged")
     if request.url not in ("", url):
         return Unreadable("its file has another page there")
@@ -236,13 +235,6 @@ def text_of(request: CopyRequest) -> CopyText | Unreadable:
     paragraphs, cut = _bounded(pieces)
     marked = tuple(map(Search(phrases=request.phrases).parts, paragraphs))
     return CopyText(url, answer.status, shown_headers, shown(title)[:LINE], marked, cut)
-
-
-def _behind_request(records: bytes) -> bytes:
-    """Return a copy's records without the first, which is the request."""
-    member = zlib.decompressobj(wbits=31)
-    member.decompress(records, _RECORDS)
-    return member.unused_data
 
 
 def _title_and_pieces(body: bytes, kind: str | None, form: Format | None) -> tuple[str, Iterable[str]]:

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from scentline.agents.judge.kept import copies
+from scentline.agents.operate.record import Listed
 from scentline.agents.window.copies import CopyRequest, CopyText
 from scentline.agents.window.reading import Reading
-from scentline.agents.window.recent import Place, RecentPage, ShownOutcome
+from scentline.agents.window.recent import Place, RecentPage
 from scentline.agents.window.search import MOST_SIGNS, Phrase, Search
 from scentline.models.frontier.rows import INSTANT
 from scentline.models.predicate import parse
@@ -108,7 +109,7 @@ def _change(place: Place, change: Change) -> dict[str, Any]:
     return {**msgspec.structs.asdict(change), "id": place.id, **texts}
 
 
-def _why(page: ShownOutcome) -> str:
+def _why(page: Listed) -> str:
     """Say in a sentence why a page was fetched."""
     wanted = f" for {page.predicate}" if page.predicate else ""
     if page.policy == INSTANT:

@@ -9,11 +9,18 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from scentline.agents.operate.record import read_change, read_letter, read_point, records
+from scentline.agents.operate.record import (
+    Listed,
+    after,
+    read_change,
+    read_letter,
+    read_listed,
+    read_point,
+    records,
+)
 from scentline.agents.window.search import Search, runs
-from scentline.models.page import Verdict
-from scentline.models.published import Change, Counted, HarvestPoint, read_as
-from scentline.models.records import Finite, Natural, RecordError
+from scentline.models.published import Change, HarvestPoint
+from scentline.models.records import RecordError
 from scentline.streams.logging import printable
 from scentline.streams.topics import CHANGES, DEAD_LETTERS, HARVEST, OUTCOMES
 from scentline.streams.transport.database import Entry
@@ -106,23 +113,10 @@ class Recent(ABC, Generic[T]):
 # judged pages
 
 
-class ShownOutcome(Counted):
-    """The shown fields of an outcome."""
-
-    predicate: str
-    probability: Finite
-    expected: Finite | None
-    depth: Natural
-    left: str | msgspec.UnsetType = msgspec.UNSET
-
-
-_decoder = msgspec.json.Decoder(ShownOutcome)
-
-
 class RecentPage(NamedTuple):
     """A judged page's current state: its newest outcome, with the verdicts of later predicates."""
 
-    outcome: ShownOutcome
+    outcome: Listed
     title: str
     #: Why it left, None if it did not.
     left: str | None
@@ -136,7 +130,7 @@ class RecentPage(NamedTuple):
 
 
 class RecentPages(Recent[RecentPage]):
-    """The pages judged last, as `agents.operate.record.judged_of` has them."""
+    """The pages judged last, as `agents.operate.record.after` has them."""
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal, OUTCOMES.name, MOST_PAGES)
@@ -165,21 +159,15 @@ class RecentPages(Recent[RecentPage]):
         return self.held[url][1] if url in self.held else None
 
     def _take(self, number: int, entry: Entry) -> None:
-        for _, _, outcome in read_as(_decoder, entry.value or b"").facts:
-            self._apply(number, outcome)
-
-    def _apply(self, number: int, outcome: ShownOutcome) -> None:
-        place, known = self.held.get(outcome.url, (None, None))
-        if outcome.later:
-            if place is not None and known is not None and outcome.time == known.outcome.time:
-                verdict: Verdict = outcome.verdict | known.outcome.verdict
-                now = msgspec.structs.replace(known.outcome, verdict=verdict)
-                self.put(outcome.url, place, known._replace(outcome=now))
-        elif known is None or (outcome.again is not msgspec.UNSET and outcome.time > known.outcome.time):
-            left = None if outcome.left is msgspec.UNSET else printable(outcome.left, TITLE)
-            words = runs(outcome.title), runs(outcome.url[:URL])
-            page = RecentPage(outcome, printable(outcome.title, TITLE), left, words)
-            self.put(outcome.url, Place(outcome.time, number), page)
+        for _, _, outcome in read_listed(entry.value or b"").facts:
+            place, known = self.held.get(outcome.url, (Place(outcome.time, number), None))
+            now = after(known and known.outcome, outcome)
+            if now is None or (known is not None and now is known.outcome):
+                continue
+            left = None if now.left is msgspec.UNSET else printable(now.left, TITLE)
+            words = runs(now.title), runs(now.url[:URL])
+            place = place if outcome.later else Place(now.time, number)
+            self.put(now.url, place, RecentPage(now, printable(now.title, TITLE), left, words))
 
 
 # changes

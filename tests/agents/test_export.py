@@ -1,7 +1,6 @@
 """Exports: what a data set holds of a crawl, exactly, wherever it was stopped and whatever came since."""
 
 import csv
-import gzip
 import io
 import json
 import os
@@ -9,9 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -26,20 +23,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scentline.agents.judge.bodies import body_of
 from scentline.agents.operate import export as module
 from scentline.agents.operate import parts
 from scentline.agents.operate.export import Export
 from scentline.agents.operate.parts import CURSOR, Cursor, ExportError, columns_of, parquet
-from scentline.agents.operate.record import current_pages
-from scentline.agents.operate.versions import read_listed
+from scentline.agents.operate.record import current_pages, read_listed
 from scentline.agents.worker.connect import open_journal
 from scentline.models.columns import COLUMNS
 from scentline.models.page import Link
 from scentline.models.published import Outcome
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import OUTCOMES
-from scentline.streams.transport.database import Entry
 from tests.agents.cells import an_outcome
 from tests.agents.commands import ROOT, environment, scentline
 from tests.agents.test_keep import Store, fetched, url_of
@@ -309,18 +303,10 @@ def test_an_outcome_is_read_without_its_words_and_links(
 ) -> None:
     link = Link("http://b.org/", (*words,), (*words,))
     told = an_outcome(url_of(1), verdict, [link], title=title, words=(*words,), referrer="http://c.org/")
-    listed = read_listed(Entry(0, 0.0, None, msgspec.json.encode(told)))
+    ((_, _, listed),) = read_listed(msgspec.json.encode(told)).facts
     assert {name: getattr(listed, name) for name in listed.__struct_fields__} == {
         name: getattr(told, name) for name in listed.__struct_fields__
     }
-
-
-@given(st.binary(max_size=100), st.integers(0, 3))
-@example(b"WARC/1.1\r\n\r\nHTTP/1.1 200\r\nContent-Type: a/b\r\n\r\nbody\r\n\r\n", 2)
-def test_damaged_records_have_a_body_or_are_told(data: bytes, members: int) -> None:
-    with suppress(zlib.error, ValueError):
-        body, kind = body_of(gzip.compress(data) * members or data)
-        assert (body, kind) == (b"body", "a/b") or len(body) <= len(data)
 
 
 def test_a_wacz_has_the_kept_pages(crawl: Path) -> None:
