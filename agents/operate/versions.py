@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -9,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.agents.judge.bodies import IDENTIFIERS
-from scentline.agents.operate.record import Listed, Version, after, outcomes_of, read_listed
+from scentline.agents.operate.record import Listed, Version, after, read_listed
 from scentline.models.page import Verdict
+from scentline.models.records import RecordError
 from scentline.models.url import identifier
 from scentline.streams.transport.database import Entry
 
@@ -36,7 +38,8 @@ class Versions:
         self.end = 0
         for entry in entries:
             self.end = entry.offset + 1
-            for outcome in outcomes_of([entry], read_listed):
+            with suppress(RecordError):  # an agent sends it to the dead letters
+                ((_, _, outcome),) = read_listed(entry.value or b"").facts
                 self._note(entry.offset, outcome)
 
     def _note(self, offset: int, outcome: Listed) -> None:

@@ -218,6 +218,7 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
         "pages_per_second": round(status.pages_per_second, 2),
         "policy": policy,
         "candidates": status.candidates,
+        "closed": status.closed,
         "predicates": {name: _of_predicate(each) for name, each in status.predicates.items()},
         **({} if status.slots is None else {"slots": status.slots._asdict()}),
         **({} if status.news is None else {"news": _rounded(status.news._asdict())}),

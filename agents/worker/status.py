@@ -57,6 +57,7 @@ class Status:
     budget: int = 0  #: Of pages, 0 for any number.
     seconds_left: float | None = None  #: By the time limit or the page rate.
     refused_seeds: frozenset[str] = frozenset()
+    closed: tuple[str, ...] = ()  #: Why spaces of URLs are not fetched further.
     ended: str = ""  #: Why; in the final status.
 
     @property
@@ -110,6 +111,7 @@ class Meter:
             budget=core.budget.pages,
             seconds_left=self._seconds_left(seconds, run_fetched),
             refused_seeds=core.refused_seeds,
+            closed=(*core.book.spaces.spent.values(),),
         )
 
     def _seconds_left(self, seconds: float, run_fetched: int) -> float | None:
@@ -132,9 +134,10 @@ class Meter:
 Report: TypeAlias = "Callable[[Engine, Status], None]"
 
 #: Seconds between two plain lines, and their most characters.
-LINE_SECONDS, COLUMNS = 5.0, 100
-#: Newest matches shown on a terminal; messages for the frontier above which they are mentioned.
-MATCHES, WAITING = 8, 50
+LINE_SECONDS, COLUMNS = 5.0, 140
+#: Newest matches shown on a terminal, messages for the frontier above which they are mentioned, closed spaces
+#: that are named.
+MATCHES, WAITING, CLOSED = 8, 50, 5
 
 
 @contextmanager
@@ -219,16 +222,24 @@ HEAD = ("predicate", "hits", "judged", "harvest rate", "a request", "a minute")
 
 
 def ending(status: Status) -> list[str]:
-    """Return a crawl's last lines: why and after how long it ended, and each predicate's figures."""
+    """Return a crawl's last lines: why and after how long it ended, predicates' figures, what is closed."""
     rows = [HEAD, *_rows(status)]
     seeds = f", {len(status.refused_seeds):,} of them seeds" if status.refused_seeds else ""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         f"The crawl ended after {clock(status.seconds)}: {status.ended}. "
         f"{status.fetched:,} pages of {status.requests:,} requests, {status.failed:,} failed, "
-        f"{status.refused:,} refused{seeds}.",
+        f"{status.refused:,} refused{seeds}, {status.candidates:,} candidates left.",
         *("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows),
+        *closed(status),
     ]
+
+
+def closed(status: Status) -> list[str]:
+    """Return which pages are not fetched further, as others like them brought nothing."""
+    more = len(status.closed) - CLOSED
+    named = [f"closed: {why}" for why in status.closed[:CLOSED]]
+    return [*named, f"closed: {more:,} more like these"] if more > 0 else named
 
 
 def _rows(status: Status) -> Iterator[tuple[str, ...]]:
@@ -274,7 +285,7 @@ def _view(engine: "Engine", status: Status) -> "Group":
         Text(f"{name}  {printable(title or url)}  {printable(url)}")
         for name, url, title in reversed(engine.harvest.matches[-MATCHES:])
     )
-    return Group(head, table, Text(), matches)
+    return Group(head, table, Text("\n".join(closed(status))), matches)
 
 
 def _share(kept: Kept | None) -> str:

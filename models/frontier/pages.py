@@ -117,17 +117,17 @@ def _new(url: str, depth: int, totals: TotalsRow, trap: str) -> PageRow:
 
 
 class Spaces:
-    """Counts the pages of spaces. ``spent`` has the identifiers of the spaces not worth another fetch."""
+    """Counts the pages of spaces. ``spent`` has those not worth another fetch, by identifier, and says why."""
 
     def __init__(self, settings: FrontierSettings) -> None:
         self._settings = settings
-        self.spent: set[bytes] = set()
+        self.spent: dict[bytes, str] = {}
 
     def open(self, shard: Rows) -> None:
         """Load the spent spaces of a shard."""
         for key, row in shard.scan(ALIKE_PREFIX):
-            if isinstance(row, HostRow) and why_spent(row, self._settings):
-                self.spent.add(key[len(ALIKE_PREFIX) :])
+            if isinstance(row, HostRow):
+                self._note(key[len(ALIKE_PREFIX) :], row)
 
     def judged(self, shard: Rows, url: str, *, hit: bool, repeated: bool = False) -> None:
         """Count a judged page: whether it satisfied a predicate, and whether only numbers were new in it."""
@@ -147,23 +147,25 @@ class Spaces:
         row.barren = row.barren or Barren()
         count(row.barren)
         shard.put(ALIKE_PREFIX + space, row)
-        if why_spent(row, self._settings):
-            self.spent.add(space)
-        else:
-            self.spent.discard(space)
+        self._note(space, row)
+
+    def _note(self, space: bytes, row: HostRow) -> None:
+        self.spent.pop(space, None)
+        if why := why_spent(row, self._settings):
+            self.spent[space] = why
 
 
 def why_spent(row: HostRow, settings: FrontierSettings) -> str:
     """Return why a space is not worth another fetch; empty where it is."""
     if row.barren is None:
         return ""
-    misses = settings.barren_dates if dated(row.alike) else settings.barren_misses
-    for number, most, what in (
-        (row.barren.copies, settings.barren_copies, "were copies of others or soft 404s"),
+    misses = "barren_dates" if dated(row.alike) else "barren_misses"
+    for number, name, what in (
+        (row.barren.copies, "barren_copies", "were copies of others, but for numbers, or soft 404s"),
         (row.barren.misses, misses, "satisfied no predicate"),
     ):
-        if number >= most:
-            return f"the last {number} pages like {row.alike} {what}"
+        if number >= getattr(settings, name):
+            return f"the last {number} pages like {row.alike} {what} (frontier.{name})"
     return ""
 
 

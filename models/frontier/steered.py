@@ -5,7 +5,7 @@ reads them again before it orders anything.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from typing import Any, Protocol
 
 from scentline.models.errors import EventLog
@@ -106,7 +106,7 @@ class Scope:
         #: People's exclusions.
         self.exclusions = Exclusions()
         #: Spaces of URLs not worth another fetch (`models.frontier.pages`).
-        self.spent: set[bytes] = set()
+        self.spent: Container[bytes] = ()
         #: Returns whether a page is a new link to news, in the mode "instant" (`models.frontier.news`).
         self.news: Callable[[PageRow], bool] | None = None
         #: Returns the pattern of a URL if that has no visits, where such URLs are rejected.

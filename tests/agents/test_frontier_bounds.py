@@ -232,7 +232,7 @@ def test_without_the_settings_nothing_is_kept_and_everything_a_candidate(frontie
     front = frontier(traps=False, barren_misses=1)
     front.hear(*visited(DEEP), judged(1), viewed(at(0), 0, begun=True))
     fetch(front, at(0), [at(1)])
-    assert (front.state(DEEP), front.agent.core.book.spaces.spent) == ("candidate", set())
+    assert (front.state(DEEP), front.agent.core.book.spaces.spent) == ("candidate", {})
     assert (front.page(at(1)).place, host_of(front.shards[0], "a.org").depth) == (None, None)
 
 
@@ -255,7 +255,7 @@ def test_pages_that_differ_in_numbers_are_left_alone_after_misses_until_one_hits
     assert front.choices() == [item(22)]
     front.commit()
     again = front.restart()
-    assert (again.choices(), again.agent.core.book.spaces.spent) == ([], {space(item(0))})
+    assert (again.choices(), {*again.agent.core.book.spaces.spent}) == ([], {space(item(0))})
     assert {item(3), item(4)} - {chosen} < {*front.restart(barren_misses=4).choices()}
     front.hear(judged(5, holds=True))
     front.sweep()
@@ -291,16 +291,20 @@ def test_copies_end_a_space(frontier: Frontiers, copies: int, before: list[Fetch
     for number in range(9):
         front.lease(item(number))
     front.hear(*before)
-    assert front.agent.core.book.spaces.spent == set()
+    assert front.agent.core.book.spaces.spent == {}
     front.hear(last)
-    assert front.agent.core.book.spaces.spent == {space(item(0))}
+    assert front.agent.core.book.spaces.spent.keys() == {space(item(0))}
 
 
 @each_case(
     ("example", "barren", "why"),
     [
-        (item(0), Barren(copies=20, misses=20), f"20 pages like {item(0)} were copies of others or soft 404s"),
-        (f"{SITE}/cal/0/0", Barren(misses=51), f"51 pages like {SITE}/cal/0/0 satisfied no predicate"),
+        (
+            item(0),
+            Barren(20, 20),
+            "were copies of others, but for numbers, or soft 404s (frontier.barren_copies)",
+        ),
+        (f"{SITE}/cal/0/0", Barren(misses=51), "satisfied no predicate (frontier.barren_dates)"),
         (item(0), Barren(misses=51), ""),
     ],
 )
@@ -308,4 +312,5 @@ def test_why_a_space_is_spent_is_explained(example: str, barren: Barren, why: st
     found = why_spent(
         HostRow(alike=example, barren=barren), FrontierSettings(barren_copies=20, barren_dates=50)
     )
-    assert found == (f"the last {why}" if why else "")
+    number = max(barren.copies, barren.misses)
+    assert found == (f"the last {number} pages like {example} {why}" if why else "")
