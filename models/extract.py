@@ -47,11 +47,7 @@ def _translated(selector: Selector) -> str:
         return path
     if pseudo == "text":
         return f"{path}/text()"
-    if (
-        isinstance(pseudo, FunctionalPseudoElement)
-        and pseudo.name == "attr"
-        and pseudo.argument_types() in (["IDENT"], ["STRING"])
-    ):
+    if isinstance(pseudo, FunctionalPseudoElement) and pseudo.name == "attr" and len(pseudo.arguments) == 1:
         return f"{path}/@{pseudo.arguments[0].value}"
     raise ExtractError("of pseudo-elements there are ::text and ::attr(NAME)")
 

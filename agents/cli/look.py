@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -17,7 +18,7 @@ from scentline.agents.cli.output import Columns, Shape, lasting, opened, print_t
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from scentline.agents.operate.record import Listed
+    from scentline.agents.operate.versions import Listed
     from scentline.models.published import HarvestPoint
     from scentline.models.records import DeadLetter
     from scentline.streams.settings import Settings
@@ -86,10 +87,8 @@ def harvest(
         newest = {point.predicate: point for point in points}
         points = (newest[name] for name in sorted(newest))
     shape = Shape(_COLUMNS_OF_POINT, _NAMES_OF_POINT, _fields_of_point)
-    try:
+    with suppress(KeyboardInterrupt):
         given.print_rows(points, shape, follow=follow)
-    except KeyboardInterrupt:
-        return
 
 
 def _points(settings: "Settings", follow: bool) -> "Iterator[HarvestPoint]":
@@ -161,7 +160,8 @@ def matches(
 
 def _matches(settings: "Settings", name: str) -> "list[Listed]":
     from scentline.agents.operate.control import check_known
-    from scentline.agents.operate.record import current_pages, kept_entries, outcomes_of, read_listed
+    from scentline.agents.operate.record import current_pages, kept_entries, outcomes_of
+    from scentline.agents.operate.versions import read_listed
     from scentline.streams.topics import OUTCOMES
 
     pages = current_pages(outcomes_of(kept_entries(settings, OUTCOMES.name), read_listed)).values()

@@ -9,11 +9,9 @@ import numpy as np
 from scentline.agents.judge.kept import DIRECTORY, ENTRY, files, index_of
 from scentline.models.url import IDENTIFIER_BYTES, identifier
 
-#: Identifiers of URLs for numpy. What it leaves off, zeros at the end, makes no two of a length the same.
-IDENTIFIERS = f"S{IDENTIFIER_BYTES}"
 # `kept.ENTRY` for numpy.
 _DTYPE = np.dtype([
-    ("worth", "<f8"), ("offset", "<u8"), ("length", "<u8"), ("page", IDENTIFIERS), ("judged", "<f8"),
+    ("worth", "<f8"), ("offset", "<u8"), ("length", "<u8"), ("page", f"S{IDENTIFIER_BYTES}"), ("judged", "<f8"),
 ])  # fmt: skip
 
 

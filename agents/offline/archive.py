@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -171,7 +170,7 @@ def read(path: Path, file: BinaryIO, offset: int) -> tuple[str, Answer]:
     try:
         found = ArchiveIterator(file)
         found.reader = _Lines(file)
-        record = next((each for each in islice(found, 2) if each.rec_type == "response"), None)
+        record = next((each for each in found if each.rec_type == "response"), None)
         if record is None or record.http_headers is None:
             raise ValueError("found no HTTP response")
         return target_url(record), _recorded(record)

@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import chain, islice
@@ -25,8 +25,8 @@ from scentline.agents.judge.question import PageError, Seen, Show, Work
 from scentline.agents.offline.archive import ArchiveError, read
 from scentline.agents.operate.control import check_known
 from scentline.agents.operate.parts import Begin, Cursor, ExportError, Row, advance, alone, name_of, resumed
-from scentline.agents.operate.record import Listed, by_partition, read_listed
-from scentline.agents.operate.versions import Places, Versions
+from scentline.agents.operate.record import by_partition
+from scentline.agents.operate.versions import Listed, Places, Versions, read_listed
 from scentline.agents.stored import whole
 from scentline.models.page import Verdict
 from scentline.streams.settings import Settings
@@ -78,7 +78,9 @@ class Export:
             cursor = resumed(out, asked)
             pages = resources.enter_context(closing(self.pages(out, cursor.offsets)))
             first = next(pages, None)
-            stopped = resources.enter_context(_stopping())
+            stopped: list[int] = []
+            before = signal.signal(signal.SIGINT, lambda number, _: stopped.append(number))
+            resources.callback(signal.signal, signal.SIGINT, before)
             advance(out, cursor)
             while first is not None:
                 rows = size = written = 0
@@ -141,7 +143,7 @@ class Export:
         """Return what to write of each partition."""
         places: dict[int, Places] = {}
         names: set[str] = set()
-        for partitions in by_partition(self.settings, OUTCOMES.name):
+        for partitions in by_partition(self.settings, OUTCOMES.name, {}):
             for number, found in partitions.items():
                 versions = Versions(found)
                 start = starts.get(number, 0)
@@ -161,7 +163,7 @@ class Export:
     def _chosen(self, places: Mapping[int, Places]) -> Iterator[Page]:
         """Yield the pages at some places; records that are gone meanwhile are left out."""
         starts = {number: int(each.offsets[0]) for number, each in places.items()}
-        for partitions in by_partition(self.settings, OUTCOMES.name, starts):
+        for partitions in by_partition(self.settings, OUTCOMES.name, dict(starts)):
             for number, (offsets, merged) in places.items():
                 wanted = np.zeros(offsets[-1] + 1 - starts[number], np.uint8)
                 wanted[offsets - starts[number]] = 1
@@ -204,14 +206,3 @@ def _row(page: Page, fields: Iterable[str]) -> Row:
         [{"name": name, "holds": holds} | scores.get(name, _UNSCORED) for name, holds in judged],
         outcome.depth, outcome.referrer or None, *(seen and seen.extract.get(name) for name in fields),
     )  # fmt: skip
-
-
-@contextmanager
-def _stopping() -> Iterator[list[int]]:
-    """Give a list to which a signal to end adds itself, in place of interrupting what is done."""
-    heard: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-    try:
-        yield heard
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,12 +11,12 @@ import msgspec
 from scentline.agents.browse import UserRow
 from scentline.agents.judge.predicates import read_definition
 from scentline.agents.learn import MODEL_PREFIX, PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, name_of
+from scentline.agents.operate.versions import Listed, after
 from scentline.models.facts import Access, AccessPack
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, TOTALS_KEY
 from scentline.models.frontier.ledger import take_in
 from scentline.models.frontier.rows import CountsRow, TotalsRow
 from scentline.models.ledger import Ledger
-from scentline.models.page import Verdict
 from scentline.models.papers.ways import Ways
 from scentline.models.parts import Part
 from scentline.models.policy.combiner import Calibration
@@ -33,21 +32,10 @@ from scentline.models.published import (
     PredicateDefinition,
     Standing,
     Told,
-    read_as,
     read_outcome,
 )
-from scentline.models.records import (
-    DeadLetter,
-    Decoder,
-    Finite,
-    JsonDecoder,
-    Natural,
-    Pack,
-    RecordError,
-    Weighting,
-)
+from scentline.models.records import DeadLetter, Decoder, JsonDecoder, Pack, RecordError, Weighting
 from scentline.models.trace import Visit, insert
-from scentline.models.url import Url
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, CONTROL, DEAD_LETTERS, OUTCOMES
 from scentline.streams.transport.database import Entry, TablePartition
@@ -56,8 +44,7 @@ from scentline.streams.transport.journal import Journal, TableMissingError
 READ_AT_ONCE = 1_000
 
 T = TypeVar("T")
-Current = TypeVar("Current", bound="Version | Counted | Outcome")
-Page = TypeVar("Page", bound="Listed | Outcome")
+Page = TypeVar("Page", bound=Listed | Outcome)
 
 #: Decode a record in JSON; raise `RecordError` if it is invalid.
 read_point = JsonDecoder[HarvestPoint](HarvestPoint, POINT_VERSION)
@@ -128,17 +115,15 @@ def followed(settings: Settings, topic: str, follow: bool = False) -> Iterator[l
     `AdminError` where brokers don't answer.
     """
     offsets: dict[int, int] = {}
-    read = _at_broker if settings.on_kafka else _embedded
-    for partitions in read(settings, topic, offsets, follow):
+    for partitions in by_partition(settings, topic, offsets, follow):
         yield [_noted(offsets, number, records) for number, records in partitions.items()]
 
 
 def by_partition(
-    settings: Settings, topic: str, starts: Mapping[int, int] = MappingProxyType({})
+    settings: Settings, topic: str, offsets: dict[int, int], follow: bool = False
 ) -> Iterator[Mapping[int, Iterable[Entry]]]:
-    """Yield a topic's records once, by partition; some before ``starts`` are left out. Raises as `followed`."""
-    read = _at_broker if settings.on_kafka else _embedded
-    yield from read(settings, topic, dict(starts), False)
+    """Yield a topic's records by partition, as `followed` does; some before ``offsets`` are left out."""
+    return (_at_broker if settings.on_kafka else _embedded)(settings, topic, offsets, follow)
 
 
 def _noted(offsets: dict[int, int], number: int, records: Iterable[Entry]) -> Iterator[Entry]:
@@ -180,8 +165,8 @@ def _at_broker(
 
 def kept_entries(settings: Settings, topic: str) -> Iterator[Entry]:
     """Yield a topic's records, at the broker or in the data directory, partition after partition."""
-    for partitions in followed(settings, topic):
-        yield from chain.from_iterable(partitions)
+    for partitions in by_partition(settings, topic, {}):
+        yield from chain.from_iterable(partitions.values())
 
 
 def outcomes(journal: Journal) -> Iterator[Outcome]:
@@ -192,56 +177,6 @@ def outcomes(journal: Journal) -> Iterator[Outcome]:
 def outcomes_of(entries: Iterable[Entry], read: Callable[[bytes], Pack[Told]]) -> Iterator[Told]:
     """Yield the outcomes that ``read`` decodes from their records."""
     return (outcome for pack in records(entries, read) for _, _, outcome in pack.facts)
-
-
-class Listed(Counted, kw_only=True):
-    """The fields of an outcome that people are shown, in place of all."""
-
-    predicate: str
-    probability: Finite
-    priority: Finite
-    expected: Finite | None
-    depth: Natural
-    left: str | msgspec.UnsetType = msgspec.UNSET
-    referrer: Url | msgspec.UnsetType = msgspec.UNSET
-    source: Url | msgspec.UnsetType = msgspec.UNSET
-
-
-_listed = msgspec.json.Decoder(Listed)
-
-
-def read_listed(value: bytes) -> Pack[Listed]:
-    """Return an outcome as a pack of one fact; raises `RecordError`.
-
-    Its words and links are cut out where they stand as a crawl writes them, since reading over them takes most
-    of the time; within a text these signs would be escaped.
-    """
-    start, end = value.find(b',"words":['), value.rfind(b'],"origin":')
-    return read_as(_listed, value[:start] + value[end + 1 :] if 0 < start < end else value)
-
-
-class Version(msgspec.Struct):
-    """What makes an outcome the current one of its page, and its place among those that were read."""
-
-    place: int
-    time: float
-    verdict: Verdict
-    later: bool
-    again: bool | msgspec.UnsetType
-
-
-def after(known: Current | None, told: Current) -> Current | None:
-    """Return a page's current outcome once another is told; None as long as no visit is known.
-
-    That is the last visit, on a tie the first, with later verdicts on it. A second answer to one order changes
-    nothing.
-    """
-    if told.later:
-        if known is None or told.time != known.time:
-            return known
-        return msgspec.structs.replace(known, verdict=told.verdict | known.verdict)
-    again = told.again is not msgspec.UNSET
-    return told if known is None or (again and told.time > known.time) else known
 
 
 def _pages(told: Iterable[Told], take: Callable[[Told | None, Told], Told | None]) -> dict[str, Told]:

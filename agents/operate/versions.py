@@ -1,29 +1,83 @@
-"""Which outcome of each page is its current one, in some 50 bytes a page."""
+"""Which outcome of a page is its current one; for a whole crawl, in some 50 bytes a page."""
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
-from scentline.agents.judge.bodies import IDENTIFIERS
-from scentline.agents.operate.record import Listed, Version, after, read_listed
 from scentline.models.page import Verdict
-from scentline.models.records import RecordError
-from scentline.models.url import identifier
+from scentline.models.published import Counted, Outcome, read_as
+from scentline.models.records import Finite, Natural, Pack, RecordError
+from scentline.models.url import IDENTIFIER_BYTES, Url, identifier
 from scentline.streams.transport.database import Entry
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 # What an outcome is: the first of a page, one of a revisit, that the page left, or later verdicts on a visit.
 _FIRST, _AGAIN, _LEFT, _LATER = range(4)
 
 
+class Listed(Counted, kw_only=True):
+    """The fields of an outcome that people are shown, in place of all."""
+
+    predicate: str
+    probability: Finite
+    priority: Finite
+    expected: Finite | None
+    depth: Natural
+    left: str | msgspec.UnsetType = msgspec.UNSET
+    referrer: Url | msgspec.UnsetType = msgspec.UNSET
+    source: Url | msgspec.UnsetType = msgspec.UNSET
+
+
+_listed = msgspec.json.Decoder(Listed)
+
+
+def read_listed(value: bytes) -> Pack[Listed]:
+    """Return an outcome as a pack of one fact; raises `RecordError`.
+
+    Its words and links are cut out where they stand as a crawl writes them, since reading over them takes most
+    of the time; within a text these signs would be escaped.
+    """
+    start, end = value.find(b',"words":['), value.rfind(b'],"origin":')
+    return read_as(_listed, value[:start] + value[end + 1 :] if 0 < start < end else value)
+
+
+class Version(msgspec.Struct):
+    """What makes an outcome the current one of its page, and its place among those that were read."""
+
+    place: int
+    time: float
+    verdict: Verdict
+    later: bool
+    again: bool | msgspec.UnsetType
+
+
+Current = TypeVar("Current", bound=Version | Counted | Outcome)
+
+
+def after(known: Current | None, told: Current) -> Current | None:
+    """Return a page's current outcome once another is told; None as long as no visit is known.
+
+    That is the last visit, on a tie the first, with later verdicts on it. A second answer to one order changes
+    nothing.
+    """
+    if told.later:
+        if known is None or told.time != known.time:
+            return known
+        return msgspec.structs.replace(known, verdict=told.verdict | known.verdict)
+    again = told.again is not msgspec.UNSET
+    return told if known is None or (again and told.time > known.time) else known
+
+
 class Places(NamedTuple):
     """Offsets of outcomes, ascending, and whole verdicts where an outcome does not have them."""
 
-    offsets: npt.NDArray[np.int64]
+    offsets: "npt.NDArray[np.int64]"
     merged: dict[int, Verdict]
 
 
@@ -56,7 +110,10 @@ class Versions:
         The last outcome that adds a later verdict stands for its page. Only pages fetched since ``begin`` count
         whose verdict is ``chosen``.
         """
-        pages = np.frombuffer(self._pages, IDENTIFIERS)
+        # Imported on use: who only asks which outcome is current needs no numpy.
+        import numpy as np
+
+        pages = np.frombuffer(self._pages, f"S{IDENTIFIER_BYTES}")
         order = np.argsort(pages, kind="stable")  # so that each page's outcomes stay in order
         pages = pages[order]
         starts = np.flatnonzero(np.concatenate([[True], pages[1:] != pages[:-1]])[: len(pages)])

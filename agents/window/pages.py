@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from scentline.agents.judge.kept import copies
-from scentline.agents.operate.record import Listed
+from scentline.agents.operate.versions import Listed
 from scentline.agents.window.copies import CopyRequest, CopyText
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.recent import Place, RecentPage

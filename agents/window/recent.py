@@ -9,15 +9,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from scentline.agents.operate.record import (
-    Listed,
-    after,
-    read_change,
-    read_letter,
-    read_listed,
-    read_point,
-    records,
-)
+from scentline.agents.operate.record import read_change, read_letter, read_point, records
+from scentline.agents.operate.versions import Listed, after, read_listed
 from scentline.agents.window.search import Search, runs
 from scentline.models.published import Change, HarvestPoint
 from scentline.models.records import RecordError
@@ -130,7 +123,7 @@ class RecentPage(NamedTuple):
 
 
 class RecentPages(Recent[RecentPage]):
-    """The pages judged last, as `agents.operate.record.after` has them."""
+    """The pages judged last, as `agents.operate.versions.after` has them."""
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal, OUTCOMES.name, MOST_PAGES)

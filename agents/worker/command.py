@@ -210,7 +210,7 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
 
     It has ``news`` in the mode "instant", ``revisits`` and ``changes`` where judged pages are revisited.
     """
-    figures = ("ended", "fetched", "requests", "failed", "refused")
+    figures = ("ended", "fetched", "requests", "failed", "refused", "closed")
     return {
         **{name: getattr(status, name) for name in figures},
         "refused_seeds": sorted(status.refused_seeds),
@@ -218,7 +218,6 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
         "pages_per_second": round(status.pages_per_second, 2),
         "policy": policy,
         "candidates": status.candidates,
-        "closed": status.closed,
         "predicates": {name: _of_predicate(each) for name, each in status.predicates.items()},
         **({} if status.slots is None else {"slots": status.slots._asdict()}),
         **({} if status.news is None else {"news": _rounded(status.news._asdict())}),

@@ -39,7 +39,7 @@ class Status:
     """A crawl's figures, over all its runs."""
 
     fetched: int
-    run_fetched: int  #: In this run.
+    pages_per_second: float  #: Judged in this run.
     requests: int  #: Answered ones.
     failed: int  #: URLs without a page; those ``refused`` are not for this crawl.
     refused: int
@@ -59,11 +59,6 @@ class Status:
     refused_seeds: frozenset[str] = frozenset()
     closed: tuple[str, ...] = ()  #: Why spaces of URLs are not fetched further.
     ended: str = ""  #: Why; in the final status.
-
-    @property
-    def pages_per_second(self) -> float:
-        """Pages judged a second in this run."""
-        return self.run_fetched / self.seconds if self.seconds > 0 else 0.0
 
 
 class Meter:
@@ -86,7 +81,7 @@ class Meter:
         closed = totals.judged + totals.failed + totals.refused + totals.moved + totals.trapped
         return Status(
             fetched=totals.judged,
-            run_fetched=run_fetched,
+            pages_per_second=run_fetched / seconds if seconds else 0.0,
             requests=totals.requests,
             failed=totals.failed,
             refused=totals.refused,
@@ -133,8 +128,8 @@ class Meter:
 #: Called with the engine and its status at intervals.
 Report: TypeAlias = "Callable[[Engine, Status], None]"
 
-#: Seconds between two plain lines, and their most characters.
-LINE_SECONDS, COLUMNS = 5.0, 140
+#: Seconds between two plain lines.
+LINE_SECONDS = 5.0
 #: Newest matches shown on a terminal, messages for the frontier above which they are mentioned, closed spaces
 #: that are named.
 MATCHES, WAITING, CLOSED = 8, 50, 5
@@ -177,25 +172,22 @@ class Lines:
         status, self._unwritten = self._unwritten, None
         if status is not None:
             lines = ending(status) if status.ended else [line(status)]
-            self._out.write("\n".join(lines) + "\n")
-            self._out.flush()
+            print(*lines, sep="\n", file=self._out, flush=True)
 
 
 def line(status: Status) -> str:
-    """Return the status in one line, with the parts that fit."""
+    """Return the status in one line."""
     predicates = status.predicates.values()
-    text = f"{clock(status.seconds)}  {progress(status)}"
-    for part in (
+    parts = (
+        f"{clock(status.seconds)}  {progress(status)}",
         f"{sum(each.harvest.hits for each in predicates):,} hits, "
         f"{sum(each.hits_per_minute for each in predicates):,.0f} a minute",
         *further(status),
         "" if status.slots is None else str(status.slots),
         f"{status.failed:,} failed, {status.refused:,} refused",
         f"{status.candidates:,} candidates",
-    ):
-        if part and len(text) + len(part) + 2 <= COLUMNS:
-            text += f"; {part}"
-    return text
+    )
+    return "; ".join(filter(None, parts))
 
 
 def progress(status: Status) -> str:
@@ -237,9 +229,7 @@ def ending(status: Status) -> list[str]:
 
 def closed(status: Status) -> list[str]:
     """Return which pages are not fetched further, as others like them brought nothing."""
-    more = len(status.closed) - CLOSED
-    named = [f"closed: {why}" for why in status.closed[:CLOSED]]
-    return [*named, f"closed: {more:,} more like these"] if more > 0 else named
+    return [f"one of {len(status.closed):,} closed spaces: {why}" for why in status.closed[:CLOSED]]
 
 
 def _rows(status: Status) -> Iterator[tuple[str, ...]]:

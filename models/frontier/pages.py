@@ -157,12 +157,11 @@ class Spaces:
 
 def why_spent(row: HostRow, settings: FrontierSettings) -> str:
     """Return why a space is not worth another fetch; empty where it is."""
-    if row.barren is None:
-        return ""
+    barren = row.barren or Barren()
     misses = "barren_dates" if dated(row.alike) else "barren_misses"
     for number, name, what in (
-        (row.barren.copies, "barren_copies", "were copies of others, but for numbers, or soft 404s"),
-        (row.barren.misses, misses, "satisfied no predicate"),
+        (barren.copies, "barren_copies", "were copies but for numbers, or soft 404s"),
+        (barren.misses, misses, "satisfied no predicate"),
     ):
         if number >= getattr(settings, name):
             return f"the last {number} pages like {row.alike} {what} (frontier.{name})"

@@ -118,8 +118,8 @@ def test_a_crawl_ends_with_its_figures_as_json(crawl: Crawl) -> None:
     assert crawl.out.count("\n") == 1
     summary = last_line(crawl.out)
     assert list(summary) == [
-        "ended", "fetched", "requests", "failed", "refused", "refused_seeds", "seconds", "pages_per_second",
-        "policy", "candidates", "closed", "predicates",
+        "ended", "fetched", "requests", "failed", "refused", "closed", "refused_seeds", "seconds",
+        "pages_per_second", "policy", "candidates", "predicates",
     ]  # fmt: skip
     assert summary["fetched"] == len(crawl.outcomes()) >= BUDGET
     assert summary["requests"] == sum(row.requests for row in crawl.pages()) >= summary["fetched"]
@@ -147,7 +147,7 @@ def test_a_crawl_in_a_pipe_says_where_it_stands_in_plain_lines(crawl: Crawl) -> 
     for line, (name, figures) in zip((one, other), summary["predicates"].items(), strict=True):
         assert line.split()[:3] == [name, str(figures["hits"]), str(figures["judged"])]
     running = [line for line in crawl.err.splitlines() if re.match(r"\d+:\d\d  ", line)]
-    assert running and all(len(line) <= 140 for line in running)
+    assert running and all(line.endswith(" candidates") for line in running)
     assert "\x1b" not in crawl.err
 
 
@@ -305,7 +305,7 @@ def test_explain_says_what_keeps_a_page_from_being_fetched(copy: Crawl) -> None:
     for row, why in (
         (waiting, "others had a higher priority, or "),
         (trapped, "this URL looks like part of an endless space (frontier.traps)"),
-        (spent, "the last 99 pages like /# were copies of others, but for numbers, or soft 404s"),
+        (spent, "the last 99 pages like /# were copies but for numbers, or soft 404s"),
     ):
         said = copy.read("explain", row.url)
         assert f"state: {row.state}\n" in said and f"not fetched: {why}" in said

@@ -297,20 +297,15 @@ def test_copies_end_a_space(frontier: Frontiers, copies: int, before: list[Fetch
 
 
 @each_case(
-    ("example", "barren", "why"),
+    ("example", "barren", "number", "why"),
     [
-        (
-            item(0),
-            Barren(20, 20),
-            "were copies of others, but for numbers, or soft 404s (frontier.barren_copies)",
-        ),
-        (f"{SITE}/cal/0/0", Barren(misses=51), "satisfied no predicate (frontier.barren_dates)"),
-        (item(0), Barren(misses=51), ""),
+        (item(0), Barren(20, 20), "20", "were copies but for numbers, or soft 404s (frontier.barren_copies)"),
+        (f"{SITE}/cal/0/0", Barren(misses=51), "51", "satisfied no predicate (frontier.barren_dates)"),
+        (item(0), Barren(misses=51), "", ""),
     ],
 )
-def test_why_a_space_is_spent_is_explained(example: str, barren: Barren, why: str) -> None:
+def test_why_a_space_is_spent_is_explained(example: str, barren: Barren, number: str, why: str) -> None:
     found = why_spent(
         HostRow(alike=example, barren=barren), FrontierSettings(barren_copies=20, barren_dates=50)
     )
-    number = max(barren.copies, barren.misses)
     assert found == (f"the last {number} pages like {example} {why}" if why else "")

@@ -205,17 +205,13 @@ def test_a_new_user_has_a_table_of_a_sites_fields_in_ten_minutes(
 
 
 def test_a_catalogue_that_is_closed_as_endless_is_told_with_the_setting(tmp_path: Path) -> None:
-    text = "<h1>Mug {0}</h1><p>A mug of white clay that holds tea or coffee every morning, for {0} EUR."
-    mugs = [page(f"{SHOP}mugs/{n}", text.format(n).encode()) for n in range(300)]
-    links = "".join(f"<a href=/mugs/{n}>Mug {n}</a> " for n in range(300))
-    archive = write(tmp_path / "shop.warc.gz", page(SHOP, f"<p>All mugs: {links}".encode()), *mugs)
-    asked = ("crawl", "--archive", str(archive), "--seed", SHOP, "--predicate", 'mugs=url("/mugs/")', "--json")
-    run = scentline(tmp_path, *asked)
+    links = "".join(f"<a href=/mugs/{n}>Mug</a> " for n in range(300))
+    mugs = [page(f"{SHOP}mugs/{n}", b"<p>A mug of white clay, for %d EUR" % n) for n in range(300)]
+    archive = write(tmp_path / "shop.warc.gz", page(SHOP, links.encode()), *mugs)
+    asked = ("--seed", SHOP, "--predicate", 'mugs=url("/mugs/")', "--json")
+    run = scentline(tmp_path, "crawl", "--archive", str(archive), *asked)
     found = json.loads(run.stdout)
-    [why] = found["closed"]
-    said = f"the last [0-9]+ pages like {SHOP}mugs/0 were copies of others, .* [(]frontier.barren_copies[)]"
-    assert re.fullmatch(said, why)
-    assert f", {found['candidates']} candidates left.\n" in run.stderr and found["candidates"] > 0
-    assert run.stderr.endswith(f"\nclosed: {why}\n")
-    whole = scentline(tmp_path, *asked, "--data", "whole", "--set", "frontier.barren_copies=999")
-    assert json.loads(whole.stdout)["fetched"] == 301
+    [why], left = found["closed"], found["candidates"]
+    assert re.fullmatch(f"the last [0-9]+ pages like {SHOP}mugs/0 were .* [(]frontier.barren_copies[)]", why)
+    assert left > 0 and f", {left} candidates left.\n" in run.stderr
+    assert run.stderr.endswith(f"\none of 1 closed spaces: {why}\n")
