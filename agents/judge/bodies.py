@@ -2,11 +2,10 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from scentline.agents.judge.kept import DIRECTORY, ENTRY, files, index_of
+from scentline.agents.judge.kept import DIRECTORY, files, index
 from scentline.models.url import IDENTIFIER_BYTES, identifier
 
 # `kept.ENTRY` for numpy.
@@ -20,7 +19,7 @@ class Records:
 
     def __init__(self, data: Path) -> None:
         self._files = files(data / DIRECTORY)
-        tables = [_table(path) for path in self._files]
+        tables = [np.frombuffer(index(path), _DTYPE) for path in self._files]
         entries = np.concatenate([np.empty(0, _DTYPE), *tables])
         order = np.argsort(entries["page"], kind="stable")
         self._entries = entries[order]
@@ -37,10 +36,3 @@ class Records:
                     file.seek(int(entry["offset"]))
                     return bytes(file.read(int(entry["length"])))
         return None
-
-
-def _table(path: Path) -> Any:
-    found = b""
-    with suppress(FileNotFoundError):
-        found = index_of(path).read_bytes()
-    return np.frombuffer(found, _DTYPE, len(found) // ENTRY.size)

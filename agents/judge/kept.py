@@ -181,21 +181,26 @@ def index_of(path: Path) -> Path:
     return path.with_name(f"{path.name.partition('.')[0]}.index")
 
 
+def index(path: Path) -> bytes:
+    """Return the whole entries in a file's index, as `ENTRY` has them; none without an index."""
+    try:
+        found = index_of(path).read_bytes()
+    except FileNotFoundError:
+        return b""
+    return found[: len(found) // ENTRY.size * ENTRY.size]
+
+
 def _unknown(path: Path, size: int) -> Copy:
     """Return a file without an index as one page of no importance."""
     return Copy(-math.inf, path, 0, size, _VISIT, 0.0)
 
 
 def _entries(path: Path, page: bytes = b"", last: int = 0) -> list[Copy]:
-    """Return a file's whole index entries in order: all, the ``last`` ones, or those of a ``page``."""
-    try:
-        found = index_of(path).read_bytes()
-    except FileNotFoundError:
-        return []
+    """Return a file's index entries in order: all, the ``last`` ones, or those of a ``page``."""
+    found = index(path)
     if page not in found:
         return []
-    whole = found[: len(found) // ENTRY.size * ENTRY.size]
-    entries = ENTRY.iter_unpack(whole[-last * ENTRY.size :])
+    entries = ENTRY.iter_unpack(found[-last * ENTRY.size :])
     return [Copy(worth, path, *rest) for worth, *rest in entries if page in (b"", rest[2])]
 
 
