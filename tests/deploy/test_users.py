@@ -24,7 +24,7 @@ from scentline.streams.transport.kafka.admin import Admin
 from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
 from tests.agents.commands import printed, running
 from tests.cases import each_case
-from tests.door.clients import Client
+from tests.door.clients import call
 from tests.kafka.crawls import servers, started
 from tests.patience import PATIENCE, wait_for
 from tests.window.windows import entered
@@ -247,9 +247,9 @@ def test_a_door_does_its_work_with_the_rights_of_fetch(guarded: Guarded, tmp_pat
         before = admin.ends([place])[place]
         with running(tmp_path, *options, **guarded.variables("fetch")) as worker:
             wait_for("its standing", lambda: admin.ends([place])[place] > before)
-            with Client(f"http://{address}", tmp_path / "door", "http://127.0.0.1:9") as client:
-                given = [{"url": "http://example.org/", "seed": True}]
-                assert client.call("discover", urls=given)["said"] == ["taken"]
+            given = [{"url": "http://example.org/", "seed": True}]
+            said = call(f"http://{address}", tmp_path / "door", "discover", urls=given)["said"]
+            assert said == ["taken"]
             worker.terminate()
             assert worker.wait(PATIENCE) == 0
 

@@ -1,20 +1,20 @@
-"""A crawler of a few lines, which fetches what a door orders."""
+"""A crawler of a few lines, which fetches what a door orders by the code that all clients share."""
 
+import asyncio
 import json
 import os
 import re
 import subprocess
-import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from itertools import count
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import httpx
 
+from clients.scentline_client.link import Door, Link, Order, headers_of
 from scentline.agents.operate.record import judged_pages
 from scentline.models.published import Outcome
 from scentline.streams.transport.journal import Journal
@@ -108,95 +108,52 @@ def repeats(asked: Counter[str]) -> int:
     return sum(max(0, number - 1) for number in asked.values())
 
 
-class Client:
-    """A client of the door at ``address``, by the token in ``data``; asks the web through ``proxy``.
+def follow(
+    address: str, data: Path, proxy: str | None, seeds: Iterable[str], found: Found = lambda _: {},
+    asked: Callable[[str], object] = str,
+) -> str:  # fmt: skip
+    """Fetch what the door at ``address`` orders, from ``seeds`` on, until it is over; return how it ended.
 
-    It waits for a door that is away. ``asked`` is called with each URL before it is fetched.
+    ``asked`` is called with each URL before it is fetched.
     """
+    return asyncio.run(_follow(Link(address, f"{data}/door/token"), proxy, seeds, found, asked))
 
-    def __init__(
-        self,
-        address: str,
-        data: Path,
-        proxy: str | None,
-        name: str = "test",
-        asked: Callable[[str], object] = str,
-    ) -> None:
-        head = {"Authorization": f"Bearer {(data / 'door/token').read_text()}"}
-        self._door = httpx.Client(base_url=f"{address}/door/1", headers=head, timeout=PATIENCE)
-        self._web = httpx.Client(proxy=proxy, timeout=PATIENCE)
-        self._name = name
-        self._asked = asked
-        self._proxied = proxy is not None
-        self._sites: set[str] = set()  #: Those whose robots.txt was read.
 
-    def __enter__(self) -> Self:
-        return self
+def call(address: str, data: Path, name: str, **said: Any) -> dict[str, Any]:
+    """Return the answer to a single call, once there is a door."""
+    content = json.dumps({"client": "test", **said}).encode() if said else b""
 
-    def __exit__(self, *_: object) -> None:
-        self._door.close()
-        self._web.close()
+    async def answered() -> dict[str, Any]:
+        with closing(Link(address, f"{data}/door/token")) as link:
+            return await link.call(name, lambda: content)
 
-    def call(self, name: str, **said: Any) -> Any:
-        return self._post(name, json.dumps({"client": self._name, **said}).encode(), "application/json")
+    return asyncio.run(answered())
 
-    def _post(self, name: str, content: bytes, kind: str) -> Any:
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                answer = self._door.post(f"/{name}", content=content, headers={"Content-Type": kind})
-                return answer.raise_for_status().json()
-            except httpx.TransportError:
-                assert time.monotonic() < end, "no door"
-                time.sleep(0.1)
 
-    def state(self) -> str:
-        return str(self._door.get("/state").raise_for_status().json()["state"])
-
-    def settle(self, orders: Iterable[Mapping[str, str]], found: Found) -> list[str]:
-        answers, robots, bodies = [], [], b""
-        for order in orders:
-            robots += self._robots(order["url"])
-            self._asked(order["url"])
-            page = self._web.get(order["url"])
-            body = zlib.compress(page.content)
-            answers.append({
-                "url": order["url"], "order": order["order"], "status": page.status_code,
-                "headers": dict(page.headers), "server": self._server(page),
-                "target": page.headers.get("location", ""), "body": len(body),
-                **found(page),
-            })  # fmt: skip
-            bodies += body
-        head = json.dumps({"client": self._name, "answers": answers, "robots": robots}).encode()
-        framed = len(head).to_bytes(4, "big") + head + bodies
-        said: list[str] = self._post("settle", framed, "application/x-scentline")["said"]
-        return said
-
-    def _server(self, page: httpx.Response) -> str:
-        """Return the address of a page's host, unless a proxy was asked."""
-        stream = page.extensions["network_stream"]
-        return "" if self._proxied else str(stream.get_extra_info("server_addr")[0])
-
-    def _robots(self, url: str) -> list[dict[str, Any]]:
-        """Read the robots.txt of a page's site, once."""
-        place = str(httpx.URL(url).join("/robots.txt"))
-        if place in self._sites:
-            return []
-        self._sites.add(place)
-        read = self._web.get(place)
-        return [{"url": place, "status": read.status_code, "text": read.text}]
-
-    def crawl(self, seeds: Iterable[str], found: Found, seconds: float = 60.0) -> str:
-        """Crawl from ``seeds`` until the door says that it is over; return how it ended."""
-        self.call("discover", urls=[{"url": url, "seed": True} for url in seeds])
-        held: dict[str, Mapping[str, str]] = {}
-        for number in count():
-            holding = [(order["url"], order["order"]) for order in held.values()]
-            leased = self.call(
-                "lease", id=f"{self._name} {number}", want=8, wait=20, seconds=seconds, holding=holding
-            )
-            if leased["state"] in ("spent", "done"):
-                break
-            held = {order["url"]: order for order in leased["orders"]}
-            self.settle(held.values(), found)
-        return str(leased["state"])
+async def _follow(
+    link: Link, proxy: str | None, seeds: Iterable[str], found: Found, asked: Callable[[str], object]
+) -> str:
+    orders: asyncio.Queue[Order] = asyncio.Queue()
+    sites: set[str] = set()  #: Those whose robots.txt was read.
+    door = Door(link, 8, orders.put_nowait, lambda: False)
+    for url in seeds:
+        door.discover(url=url, seed=True)
+    door.start()
+    async with httpx.AsyncClient(proxy=proxy, timeout=PATIENCE) as web:
+        while not door.over:
+            with suppress(TimeoutError):
+                order = await asyncio.wait_for(orders.get(), 0.1)
+                if (place := str(httpx.URL(order["url"]).join("/robots.txt"))) not in sites:
+                    sites.add(place)
+                    read = await web.get(place)
+                    door.saw_robots(place, read.status_code, read.text)
+                await asyncio.to_thread(asked, order["url"])
+                page = await web.get(order["url"])
+                at = page.extensions["network_stream"].get_extra_info("server_addr")[0]
+                door.settle(
+                    (order["url"], order["order"]), body=page.content, status=page.status_code,
+                    headers=headers_of(page.headers), target=page.headers.get("location", ""),
+                    server="" if proxy else at, **found(page),
+                )  # fmt: skip
+    await door.close()
+    return door.lost or door.state

@@ -12,16 +12,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import running
-from tests.door.clients import crawl_of, crawled, crawler, door_of, has_tip, judged, repeats
-from tests.e2e.crawls import SIZE, exact, judged_so_far, synthetic
-from tests.patience import PATIENCE, wait_for
+from tests.door.clients import crawl_of, crawled, crawler, door_of, has_tip, judged
+from tests.patience import PATIENCE
 from tests.webs.serving import Exchange, serving
 
 PAGES, HELD, LOG = 40, 4, "crawlee.log"
 #: Follows the links of its own host alone, and finds an item in every second page; one page it fails for, once.
-#: Its leases end soon enough to be waited for.
 CRAWLER = """
 import asyncio, sys, zlib
 from urllib.parse import urljoin
@@ -29,15 +26,14 @@ from crawlee import Request
 from crawlee.crawlers import ParselCrawler
 from crawlee.http_clients import ImpitHttpClient
 from crawlee.proxy_configuration import ProxyConfiguration
-import scentline_client.link as link
 from scentline_client.crawlee import Frontier
-link.LEASE, link.WAIT, link.BEAT = 10, 2, 1
+from scentline_client.link import DoorError
 
 async def main(door, proxy, seed, held, follows):
     frontier = await Frontier.open(door, token_file="data/door/token", most=int(held))
     try:
         await frontier.add_request(seed)
-    except link.DoorError as error:
+    except DoorError as error:
         print(error)
     crawler = ParselCrawler(
         request_manager=frontier, proxy_configuration=ProxyConfiguration(proxy_urls=[proxy]),
@@ -137,23 +133,3 @@ def test_what_moves_and_what_fails_comes_again_when_the_frontier_says(
     assert asked[target] == 1 + follows
     # The target is handled once, in its own turn, as the link to what was moved says.
     assert [item["label"] for item in items(tmp_path) if item["url"] == target] == ["page"]
-
-
-def test_the_orders_of_a_killed_crawler_come_again(crawlee: str, tmp_path: Path) -> None:
-    web = SyntheticWeb(*SIZE)
-    seed = web.seeds(1)[0]
-    with synthetic(web) as served:
-        with running(tmp_path, *crawl_of(PAGES, served.origin), "--door", "127.0.0.1:0") as crawl:
-            door = door_of(crawl)
-            with begun(crawlee, tmp_path, door, served.origin, seed) as run:
-                wait_for("pages", lambda: judged_so_far(tmp_path / "data") >= PAGES // 2)
-                run.kill()
-            with begun(crawlee, tmp_path, door, served.origin, seed) as run:
-                run.wait(PATIENCE)
-            crawl.communicate(timeout=PATIENCE)
-        asked = Counter(target for target in served.targets() if "/local/" not in target)
-    exact(tmp_path, "--data", "data", judged=PAGES)
-    assert run.returncode == 0, (tmp_path / LOG).read_text()
-    for url, (_, page) in web.plan.moved.items():
-        asked[page.url] -= asked[url]  # Crawlee has followed it, and the target has an order of its own
-    assert repeats(asked) <= HELD, asked

@@ -12,7 +12,7 @@ from tests.agents.commands import last_line, printed, running
 from tests.agents.scenarios import outcomes
 from tests.agents.test_judge import HTML, URL, a_page, told
 from tests.cases import each_case
-from tests.door.clients import Client, crawl_of, door_of, has_tip, judged
+from tests.door.clients import crawl_of, door_of, follow, has_tip, judged
 from tests.e2e.crawls import SIZE, exact, synthetic
 from tests.patience import PATIENCE
 
@@ -34,8 +34,7 @@ def test_a_crawl_by_the_items_and_links_of_a_client(tmp_path: Path) -> None:
         tip = 'tip=item("Tip") and not "unheard-of"'
         command = crawl_of(PAGES, served.origin, tip, **{"streams.partitions": 2})
         with running(tmp_path, *command, "--door", "127.0.0.1:0") as crawl:
-            with Client(door_of(crawl), tmp_path / "data", served.origin) as client:
-                assert client.crawl([seed], found) == "spent"
+            assert follow(door_of(crawl), tmp_path / "data", served.origin, [seed], found) == "spent"
             printed_by, _ = crawl.communicate(timeout=PATIENCE)
         assert last_line(printed_by)["fetched"] == PAGES
         printed(tmp_path, "predicate", "add", "late", 'item("Other")', "--kept", "--data", "data")

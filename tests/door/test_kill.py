@@ -7,24 +7,20 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
+from clients.scentline_client import link
 from deploy.ports import free_port
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import running
-from tests.door.clients import Client, crawl_of, door_of, repeats
+from tests.door.clients import crawl_of, door_of, follow, repeats
 from tests.e2e.crawls import exact, synthetic
 from tests.patience import PATIENCE, wait_for
 
 SIZE = (7, 12, 60, 3)
 PAGES, HELD = 400, 8
 #: Seconds after which a dead client's orders go to another.
-LEASE = 3.0
-
-
-def nothing(_: httpx.Response) -> dict[str, Any]:
-    return {}
+LEASE = 3
 
 
 def client(address: str, data: Path, proxy: str, name: str, asked: Path, seeds: list[str]) -> None:
@@ -32,8 +28,8 @@ def client(address: str, data: Path, proxy: str, name: str, asked: Path, seeds: 
         with asked.open("a", encoding="utf-8") as file:
             file.write(f"{name} {url}\n")
 
-    with Client(address, data, proxy, name, note) as crawler:
-        crawler.crawl(seeds, nothing, LEASE)
+    link.LEASE, link.WAIT, link.BEAT = LEASE, 1, 1.0
+    follow(address, data, proxy, seeds, asked=note)
 
 
 @contextmanager

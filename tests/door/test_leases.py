@@ -165,6 +165,13 @@ class Doors(RuleBasedStateMachine):
         assert known or len(found) == want or not any(map(self.can_be_given, self.open_orders()))
         assert self.leases.next_free(self.now) > self.now, "nobody waits for what is there"
 
+    @rule(lasts=seconds, passed=st.sampled_from([0.0, 1.0, 4.0]))
+    def client_leaves(self, lasts: float, passed: float) -> None:
+        """Its leases end, and another client asks soon after."""
+        self.leases_some("ann", "1", 4, lasts)
+        self.now += lasts + passed
+        self.leases_some("bob", "2", 4, lasts)
+
     def can_be_given(self, order: Order) -> bool:
         wanted = order.order.lease - LEAST_SECONDS > self.now and order.key not in self.stale
         return wanted and not order.runs(self.now) and self.now >= self.free_at(order)

@@ -73,6 +73,7 @@ async def test_a_client_whose_slots_are_taken_leases_by_its_answers_and_gives_ba
 async def test_orders_are_answered_or_given_back_by_whom_the_door_knows(
     tmp_path: Path, tls: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(link, "BEAT", 0.05)
     monkeypatch.setattr(link, "ROBOTS", 2_500)
     monkeypatch.setattr(link, "MOST_ROBOTS", 32_000)
     authority, pair = str(tls["clients"]), str(tls["key"])
@@ -105,6 +106,10 @@ async def test_orders_are_answered_or_given_back_by_whom_the_door_knows(
             door.start()
             orders = [await asyncio.wait_for(arrived.get(), PATIENCE) for _ in range(2)]
             assert {order["url"] for order in orders} == {ANSWERED, HELD}
+            agent.leases.parked[HELD].until = 0.0
+            async with asyncio.timeout(PATIENCE):
+                while not agent.leases.parked[HELD].until:  # a heartbeat extends it
+                    await asyncio.sleep(0.01)
             for _ in range(2):  # is told once
                 door.settle((ANSWERED, "f2"), ended=time.monotonic(), status=404)
             await door.close()

@@ -4,16 +4,14 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Semaphore
-from typing import Any
 
-import httpx
 import pytest
 
 from deploy.ports import free_port
 from scentline.agents.operate.topics import take
 from scentline.models.url import host
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.door.clients import Client
+from tests.door.clients import call, follow
 from tests.e2e.crawls import exact
 from tests.kafka.crawls import Crawl, crawl_of
 from tests.patience import PATIENCE, wait_for
@@ -26,10 +24,6 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def nothing(_: httpx.Response) -> dict[str, Any]:
-    return {}
-
-
 class Door:
     """A worker that is a door, and a client of it, which writes into ``asked`` what it fetches."""
 
@@ -38,11 +32,15 @@ class Door:
         self.worker = crawl.worker(name, "door", options=("--set", f"door.address={address}"))
         self.asked: list[str] = []
         self.may = Semaphore(0)
-        token = crawl.directory / name / "door/token"
-        wait_for("a door", token.exists)
-        proxy = crawl.settings.fetch.proxy
-        assert proxy is not None
-        self.client = Client(f"http://{address}", crawl.directory / name, proxy, name, self._ask)
+        self._at = f"http://{address}", crawl.directory / name
+        wait_for("a door", (crawl.directory / name / "door/token").exists)
+        self._proxy = crawl.settings.fetch.proxy
+
+    def crawl(self, seeds: list[str]) -> str:
+        return follow(*self._at, self._proxy, seeds, asked=self._ask)
+
+    def state(self) -> str:
+        return str(call(*self._at, "state")["state"])
 
     def _ask(self, url: str) -> None:
         assert self.may.acquire(timeout=PATIENCE)
@@ -64,7 +62,7 @@ def test_doors_share_the_orders_and_a_killed_one_costs_what_was_in_flight(
         crawl.worker("others", "browse", "frontier", "judge", "learn", "harvest")
         doors = Door(crawl, "one"), Door(crawl, "two")
         one, two = doors
-        ends = [beside.submit(door.client.crawl, seeds, nothing) for door in doors]
+        ends = [beside.submit(door.crawl, seeds) for door in doors]
         one.let(30)
         two.let(30)
         assert not {host(url) for url in one.asked} & {host(url) for url in two.asked}
@@ -72,7 +70,7 @@ def test_doors_share_the_orders_and_a_killed_one_costs_what_was_in_flight(
         one.worker.start()
         one.let(30)
         crawl.command("steer", "pause")
-        wait_for("a pause", lambda: {door.client.state() for door in doors} == {"paused"})
+        wait_for("a pause", lambda: {door.state() for door in doors} == {"paused"})
         crawl.command("steer", "resume")
         for door in doors:
             door.may.release(PAGES)
