@@ -19,6 +19,7 @@ from scentline.models.facts import Moved
 from scentline.models.settings import RenderSettings
 from tests.agents.loopback import Answer, Request, awaited, fixed, serving, settings
 from tests.cases import each_case, written
+from tests.patience import PATIENCE
 
 TABLE = "test_neither_spelling_of_an_address_nor_its_canonical_form_leads_to_loopback"
 SPELLINGS = written(Path(__file__).parents[1] / "agents" / "cases.txt")[TABLE]
@@ -104,7 +105,7 @@ def deaf(port: int) -> Iterator[socket.socket]:
 async def test_no_spelling_and_no_redirect_lead_a_browser_inside(
     monkeypatch: pytest.MonkeyPatch, name: str, confined: bool
 ) -> None:
-    bounds = RenderSettings(requests=10_000, browser=name)
+    bounds = RenderSettings(seconds=PATIENCE, requests=10_000, browser=name)
     if not confined:
         monkeypatch.setattr(browser, "command", lambda _, *rest: [sys.executable, "-c", UNCONFINED, *rest])
     async with serving(fixed(b"")) as inner, serving(fixed(b""), "::1", inner.port) as other:

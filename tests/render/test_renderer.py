@@ -93,7 +93,7 @@ async def test_a_page_is_what_its_scripts_have_made_of_it_and_its_requests_are_c
 
 @awaited
 async def test_a_server_is_left_alone_for_as_many_delays_as_a_page_had_requests() -> None:
-    delay = 0.9  # three of them are more than a fetch waits for
+    delay = 30.0  # much longer than a page takes here
     slow = settings(delay_seconds=delay)
     async with (
         serving(answer) as server,
@@ -108,10 +108,11 @@ async def test_a_server_is_left_alone_for_as_many_delays_as_a_page_had_requests(
 
 @pytest.mark.slow
 @awaited
-async def test_a_page_that_does_harm_ends_alone() -> None:
+async def test_a_page_that_does_harm_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = RenderSettings(seconds=3, requests=20, max_bytes=1_000_000, memory_bytes=500_000_000)
     async with serving(answer) as server, Renderer(settings(), bounds, now) as client:
         for script, reason in HARM.items():
+            monkeypatch.setattr("scentline.agents.render.browser._LAST_SECONDS", 2.0 if reason else PATIENCE)
             ended = await client.fetch(f"{server.origin}/harm?{quote(script)}")
             found = ended.result
             assert getattr(found, "reason", None) == reason, script
