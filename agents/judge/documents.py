@@ -7,6 +7,7 @@ Links within an archive are left out.
 import re
 import zlib
 from collections.abc import Collection, Mapping
+from html.entities import html5
 from io import BytesIO
 from itertools import islice
 from posixpath import dirname, join, normpath
@@ -27,6 +28,7 @@ MAX_BYTES, MAX_CHAPTERS = 10_000_000, 1_000
 # Where PDF may begin, as Acrobat has it, and where a feed says what it is; and what an archive says, unpacked.
 _HEAD = 1_024
 _FEED = (b"<rss", b"<feed", b"<rdf:rdf")
+_ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z0-9]+;)")
 _MARKS: Final[Mapping[Format, bytes]] = MappingProxyType({
     "docx": b"word/document", "odt": b"application/vnd.oasis.opendocument.text",
     "epub": b"application/epub+zip",
@@ -71,7 +73,7 @@ def read(body: bytes, form: Format, links: int, agent: str = "", *, paths: bool 
 
             read_pdf(body, markup, links)
         elif form == "feed":
-            _feed(_xml(body.lstrip()), markup)
+            _feed(_xml(_ENTITY.sub(_numbered, body.lstrip())), markup)
         else:
             _READERS[form](_Unpacked(body), markup)
             markup.base = markup.canonical = None
@@ -82,6 +84,12 @@ def read(body: bytes, form: Format, links: int, agent: str = "", *, paths: bool 
     if not any(map(str.strip, markup.parts)):
         raise DocumentError(f"{form}: it has no text")
     return markup
+
+
+def _numbered(entity: re.Match[bytes]) -> bytes:
+    """Return an entity of HTML, which XML does not know, in numbers; any other as it is."""
+    signs = html5.get(entity[1].decode())
+    return entity[0] if signs is None else b"".join(b"&#%d;" % ord(sign) for sign in signs)
 
 
 class _Unpacked:

@@ -139,6 +139,12 @@ def test_a_feed_with_the_document_type_of_rss_0_91_is_read() -> None:
     assert page.headings == ("Old news",)
 
 
+def test_a_feeds_title_is_whole_where_it_has_entities_of_html_alone() -> None:
+    title = b"Tea &mdash; caf&eacute; &amp; &lt;cake&gt; &unheard;"
+    page = read(b"<rss><channel><item><title>%b</title></item></channel></rss>" % title)
+    assert page.headings == ("Tea — café & <cake>",)
+
+
 def test_what_is_read_of_a_document_is_bounded() -> None:
     bomb = archive("word/document.xml", f"<d><p>First</p>{'<p>word </p>' * (MAX_BYTES // 10)}")
     assert len(bomb) * 50 < MAX_BYTES
