@@ -5,7 +5,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -170,10 +170,11 @@ def read(path: Path, file: BinaryIO, offset: int) -> tuple[str, Answer]:
     try:
         found = ArchiveIterator(file)
         found.reader = _Lines(file)
-        record = next((each for each in found if each.rec_type == "response"), None)
-        if record is None or record.http_headers is None:
-            raise ValueError("found no HTTP response")
-        return target_url(record), _recorded(record)
+        with closing(iter(found)) as each:  # which else refers to ``found``, as that does to it
+            record = next((record for record in each if record.rec_type == "response"), None)
+            if record is None or record.http_headers is None:
+                raise ValueError("found no HTTP response")
+            return target_url(record), _recorded(record)
     except _UNREADABLE as error:
         raise ArchiveError(_told(path, offset, "response", error)) from error
 
