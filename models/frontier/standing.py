@@ -5,7 +5,7 @@ It adds what no row and no other topic has: the state of queues, hosts and waits
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -85,16 +85,19 @@ def queues_of(candidates: Candidates, predicate: str) -> list[CandidateQueue]:
     return [queue for queues in both if (queue := queues.get(predicate))]
 
 
-def hosts_of(candidates: Candidates, predicate: str) -> set[str]:
-    """Return the hosts with candidates of a predicate."""
-    return set[str]().union(*(queue.hosts() for queue in queues_of(candidates, predicate)))
+def hosts_of(candidates: Candidates, predicate: str) -> Collection[str]:
+    """Return the hosts with candidates of a predicate, without a copy where one queue has all."""
+    found = [queue.hosts() for queue in queues_of(candidates, predicate)]
+    return found[0] if len(found) == 1 else set[str]().union(*found)
 
 
 def wait_of(candidates: Candidates, name: str, now: float) -> Wait:
     """Return why a host waits: "browser" if its clock does not hold it, and all its candidates need a slot."""
     wait, renders = candidates.clocks.wait(name, now), candidates.renders
+    if wait.why or renders.free:
+        return wait
     plain = not renders.always and any(queue.of_host(name) for queue in candidates.queues.values())
-    return wait if wait.why or plain or renders.free else Wait("browser", now)
+    return wait if plain else Wait("browser", now)
 
 
 #: Seconds between two samples of hosts and rates.
