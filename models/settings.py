@@ -117,7 +117,7 @@ class FrontierSettings(Section):
     parameters: Count = 20  #: Most query parameters outside a trap.
     #: Most occurrences of a path segment or parameter; fewer in a row.
     repeats: Annotated[int, Field(ge=2)] = 3
-    #: Copies and soft 404s in a row that close a space of URLs with different numbers.
+    #: Copies but for numbers, and soft 404s, in a row that close a space of URLs with different numbers.
     barren_copies: Count = 20
     barren_dates: Count = 50  #: Dates in a row without a hit that close a calendar.
     barren_misses: Count = 1000  #: Pages in a row without a hit that close such a space.

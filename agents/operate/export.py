@@ -17,7 +17,6 @@ from time import monotonic
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from scentline.agents.judge.bodies import Records
 from scentline.agents.judge.process import ExaminerProcess
@@ -163,16 +162,16 @@ class Export:
     def _chosen(self, places: Mapping[int, Places]) -> Iterator[Page]:
         """Yield the pages at some places; records that are gone meanwhile are left out."""
         starts = {number: int(each.offsets[0]) for number, each in places.items()}
-        for partitions in by_partition(self.settings, OUTCOMES.name, dict(starts)):
+        for partitions in by_partition(self.settings, OUTCOMES.name, starts):
             for number, (offsets, merged) in places.items():
-                wanted = np.zeros(offsets[-1] + 1 - starts[number], np.uint8)
-                wanted[offsets - starts[number]] = 1
-                flags = wanted.tobytes()
+                left = iter(offsets.data)
+                wanted = next(left, None)
                 for entry in partitions[number]:
-                    at = entry.offset - starts[number]
-                    if at >= len(flags):
+                    while wanted is not None and wanted < entry.offset:
+                        wanted = next(left, None)
+                    if wanted is None:
                         break
-                    if at >= 0 and flags[at]:
+                    if wanted == entry.offset:
                         ((_, _, outcome),) = read_listed(entry.value or b"").facts
                         yield Page(outcome, merged.get(entry.offset, outcome.verdict), number, entry.offset + 1)
 

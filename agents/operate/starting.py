@@ -47,7 +47,8 @@ _STARTS: Final[Mapping[str, _Start]] = {
             "predicates.items": f'host("{host(_SEED)}")', "extract.heading": "css:h1",
             "extract.description": "css:meta[name=description]::attr(content)", "frontier.budget": 500,
         },
-        ("keep.max_bytes",), (f"scentline judge {_SEED}", "scentline crawl", "scentline export --out pages"),
+        ("frontier.barren_copies", "keep.max_bytes"),
+        (f"scentline judge {_SEED}", "scentline crawl", "scentline export --out pages"),
     ),
     "proxy-log": _Start(
         f"Pages on a topic, found by the log of a proxy too. {_WHICH}",
