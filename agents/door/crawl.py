@@ -6,7 +6,6 @@ import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, TypeAlias
@@ -91,14 +90,10 @@ class Crawl:
 
     async def put(self, given: Mapping[int, Given]) -> dict[int, int]:
         """Take URLs, links before the pages that have them; return the status of each that is not skipped."""
-        statuses: dict[int, int] = {}
-        items = iter(given.items())
-        while part := list(islice(items, TOGETHER)):
-            found = {place: info for place, (info, date) in part if date is None}
-            known = {place: (info, date) for place, (info, date) in part if date is not None}
-            statuses |= await self._discover(found) if found else {}
-            statuses |= await self._settle(known) if known else {}
-        return statuses
+        found = {place: info for place, (info, date) in given.items() if date is None}
+        known = {place: (info, date) for place, (info, date) in given.items() if date is not None}
+        statuses = await self._discover(found) if found else {}
+        return statuses | (await self._settle(known) if known else {})
 
     async def _discover(self, given: Mapping[int, Any]) -> dict[int, int]:
         """Take discovered URLs: links of their pages, where these are held still."""

@@ -104,21 +104,21 @@ class URLFrontier:
         )  # fmt: skip
 
     async def ListQueues(self, call: Any) -> Any:
-        crawl, end = await self._crawls.find(call.crawlID), call.start + (call.size or LISTED)
-        hosts = [] if crawl is None else await crawl.seen.hosts(closed=call.include_inactive, most=end)
-        found = hosts[call.start :]
+        most = call.start + (call.size or LISTED)
+        found = (await self._hosts(call.crawlID, most, closed=call.include_inactive))[call.start :]
         return message("QueueList")(values=found, start=call.start, size=len(found), crawlID=call.crawlID)
 
     async def ListCrawls(self, call: Any) -> Any:
-        names = [name for name in list(self._crawls.names()) if await self._begun(name)]
+        names = [name for name in list(self._crawls.names()) if await self._hosts(name, 1)]
         return message("StringList")(values=names)
 
     async def ListNodes(self, call: Any) -> Any:
         return message("StringList")(values=["localhost"])
 
-    async def _begun(self, name: str) -> bool:
+    async def _hosts(self, name: str, most: int, *, closed: bool = True) -> list[str]:
+        """Return hosts of a crawl, also such as have nothing left to fetch if ``closed``."""
         crawl = await self._crawls.find(name)
-        return crawl is not None and bool(await crawl.seen.hosts(closed=True, most=1))
+        return [] if crawl is None else await crawl.seen.hosts(closed=closed, most=most)
 
     async def _rows(self, call: Any) -> AsyncIterator[tuple[Rows, PageRow]]:
         """Yield the rows of URLs that a call is about."""
@@ -166,7 +166,7 @@ class URLFrontier:
     async def DeleteCrawl(self, call: Any) -> Any:
         crawl, found = await self._crawls.find(call.value), 0
         if crawl is self._crawls.own:
-            hosts = await crawl.seen.hosts(closed=True, most=MOST_DELETED + 1)
+            hosts = await self._hosts(DEFAULT, MOST_DELETED + 1)
             if len(hosts) > MOST_DELETED:
                 raise ElsewhereError(
                     f"a crawl of more than {MOST_DELETED} hosts; its operator removes its directory"

@@ -33,7 +33,7 @@ async def settle(url: str, token: str, most: int, pages: int, body: bytes, links
         if len(marks) > 1:
             over.set()
 
-    door = Door(Link(url, token), most, arrived, busy=lambda: False, lost=sys.exit)
+    door = Door(Link(url, token), most, arrived, busy=lambda: False)
     door.start()
     await over.wait()
     (first, before), (last, after) = marks[:2]

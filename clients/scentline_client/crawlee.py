@@ -127,20 +127,19 @@ class Frontier(RequestManager):
             self._news.clear()
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._news.wait(), LOOK)
-        return not self._ready
+        return self.door.over or not self._ready
 
     async def is_finished(self) -> bool:
         """Return whether the crawl is over; raises `DoorError` where it can't go on."""
         self._started = True
         self._check()
-        while self.door.over and self._ready:  # nobody wants it any more
-            self._end(self._ready.popleft(), reason="back")
-        return self.door.over and not self._pages and not self._pending
+        return self.door.over and len(self._pages) == len(self._ready) and not self._pending
 
     async def fetch_next_request(self) -> Request | None:
         """Return a request that stayed here, else one that the frontier ordered."""
         found = await self._local.fetch_next_request() if self._pending else None
-        return found or (self._ready.popleft() if self._ready else None)
+        ordered = self._ready and not self.door.over  # else nobody wants it any more
+        return found or (self._ready.popleft() if ordered else None)
 
     async def mark_request_as_handled(self, request: Request) -> ProcessedRequest | None:
         """Tell what became of an order, and what its page has."""

@@ -101,13 +101,12 @@ class Scheduler(Local):  # type: ignore[misc]
 
     def has_pending_requests(self) -> bool:
         """Return whether the crawl goes on."""
-        return not self.door.over or bool(self._ready) or super().has_pending_requests()
+        return not self.door.over or super().has_pending_requests()
 
     def next_request(self) -> Request | None:
         """Return a request of Scrapy's own, else one that the frontier ordered."""
-        while self.door.over and self._ready:  # nobody wants it any more
-            self.end(self._ready.popleft(), reason="back")
-        return super().next_request() or (self._ready.popleft() if self._ready else None)
+        ordered = self._ready and not self.door.over  # else nobody wants it any more
+        return super().next_request() or (self._ready.popleft() if ordered else None)
 
     def enqueue_request(self, request: Request) -> bool:
         """Take an order that arrived, or a request of the spider: to the frontier, if it is a plain GET."""
