@@ -15,7 +15,7 @@ from typing import Any, get_args
 import msgspec
 
 from scentline.agents.door.leases import GRACE_SECONDS, MOST_LINKS, Leases, Parked, Taken, name_of
-from scentline.agents.door.telling import Answer, Discover, Lease, Robots, Settle, Wanted, ended_of
+from scentline.agents.door.telling import Answer, Discover, Lease, Settle, Wanted, ended_of
 from scentline.agents.fetch.orders import Orders, Told
 from scentline.agents.fetch.result import Ended, validators
 from scentline.agents.fetch.robots import Robots as KnownRobots
@@ -234,7 +234,8 @@ class DoorAgent:
             now = self.heard = self._clock()
             self.leases.hold(call.client, (), 1.0, now)
             for read in call.robots:
-                await self._learn(read)
+                if (url := canonical(read.url) or "").endswith("/robots.txt"):
+                    await self._robots.learn(url, read.status, read.text.encode())
             said: list[str] = []
             messages: list[Message] = []
             done: list[Parked] = []
@@ -298,11 +299,6 @@ class DoorAgent:
 
     def _packed(self, facts: Sequence[Found]) -> list[Message]:
         return finding(facts, self._runtime.bus.partitions(SIGHTINGS.name))
-
-    async def _learn(self, read: Robots) -> None:
-        url = canonical(read.url)
-        if url is not None and url.endswith("/robots.txt"):
-            await self._robots.learn(url, read.status, read.text.encode())
 
     async def _publish_robots(self, read: RobotsTxt) -> None:
         await self._end([self._orders.pack(host(read.url), [read])], ())

@@ -5,7 +5,7 @@ are read where those of our fetcher are.
 """
 
 from html import escape
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -114,18 +114,12 @@ class Discover(msgspec.Struct, frozen=True):
 
 def ended_of(answer: Answer, body: bytes, settings: Settings, now: float, crawl_delay: float | None) -> Ended:
     """Return the end of a fetch as our fetcher would have it; never raises."""
-    host = HostAnswer(
-        elapsed=answer.elapsed or (0.001 if answer.status else 0.0), server=answer.server,
-        crawl_delay=crawl_delay,
-    )  # fmt: skip
+    elapsed = answer.elapsed or (0.001 if answer.status else 0.0)
+    told: dict[str, Any] = {"elapsed": elapsed, "server": answer.server, "crawl_delay": crawl_delay}
     try:
-        return Ended(_result(answer, body, settings, now), host)
+        return Ended(_result(answer, body, settings, now), HostAnswer(**told))
     except FetchError as error:
-        told = error.ended.host
-        shown = msgspec.structs.replace(
-            host, retry_after=told.retry_after, overloaded=told.overloaded, unanswered=told.unanswered
-        )
-        return error.ended._replace(host=shown)
+        return error.ended._replace(host=msgspec.structs.replace(error.ended.host, **told))
 
 
 def _result(answer: Answer, body: bytes, settings: Settings, now: float) -> Result:

@@ -97,7 +97,7 @@ class Frontier(RequestManager):
         await self.door.close()
         found = self.door.figures.get("predicates", {})
         hits = ", ".join(f"{name} {one['hits']} of {one['pages']}" for name, one in found.items())
-        logger.info("Scentline's crawl is %s; hits: %s", self.door.state, hits or "none")
+        logger.info("Scentline's crawl is %s%s", self.door.state, hits and f"; hits: {hits}")
 
     # requests, as Crawlee sees them
 

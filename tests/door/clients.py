@@ -103,11 +103,6 @@ def judged(directory: Path) -> dict[str, Outcome]:
         return judged_pages(journal)
 
 
-def repeats(asked: Counter[str]) -> int:
-    """Return how many requests were not the first for their page."""
-    return sum(max(0, number - 1) for number in asked.values())
-
-
 def follow(
     address: str, data: Path, proxy: str | None, seeds: Iterable[str], found: Found = lambda _: {},
     asked: Callable[[str], object] = str,

@@ -74,8 +74,7 @@ asyncio.run(main(*sys.argv[1:]))
 def begun(
     python: str, directory: Path, door: str, proxy: str, seed: str, *, follows: bool = True
 ) -> AbstractContextManager[subprocess.Popen[str]]:
-    command = (python, "-c", CRAWLER, door, proxy, seed, str(HELD), "yes" * follows)
-    return crawler(directory, LOG, *command, CRAWLEE_PURGE_ON_START="0")
+    return crawler(directory, LOG, python, "-c", CRAWLER, door, proxy, seed, str(HELD), "yes" * follows)
 
 
 def items(directory: Path) -> list[dict[str, Any]]:
