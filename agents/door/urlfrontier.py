@@ -35,7 +35,7 @@ class UnknownError(ScentlineError):
 
 
 class URLFrontier:
-    """Answers the calls of clients, by name: a public method is the call of its name."""
+    """Answers calls: a public method is the call of its name, and None an empty answer."""
 
     def __init__(self, crawls: Crawls, delay: float) -> None:
         self._crawls = crawls
@@ -132,32 +132,29 @@ class URLFrontier:
 
     # steering
 
-    async def SetActive(self, call: Any) -> Any:
+    async def SetActive(self, call: Any) -> None:
         for name in list(self._crawls.names()):
             await self._steer(name, Pausing(on=not call.state))
-        return message("Empty")()
 
     async def GetActive(self, call: Any) -> Any:
         return message("Boolean")(state=self._crawls.own.door.state() != "paused")
 
-    async def SetDelay(self, call: Any) -> Any:
-        if call.key and 0 < call.delay_requestable <= self._delay:
-            return message("Empty")()  # every host has that
-        return await self._steer(call.crawlID, Slowing(name=call.key, seconds=float(call.delay_requestable)))
+    async def SetDelay(self, call: Any) -> None:
+        if not call.key or not 0 < call.delay_requestable <= self._delay:  # which every host has
+            await self._steer(call.crawlID, Slowing(name=call.key, seconds=float(call.delay_requestable)))
 
-    async def BlockQueueUntil(self, call: Any) -> Any:
+    async def BlockQueueUntil(self, call: Any) -> None:
         crawl = await self._crawls.find(call.crawlID)
         if crawl is not None:
             crawl.door.leases.block(call.key, float(call.time))
-        return message("Empty")()
 
-    async def SetCrawlLimit(self, call: Any) -> Any:
+    async def SetCrawlLimit(self, call: Any) -> None:
         if call.key:
             raise ElsewhereError("the limit of a host is the setting frontier.host_budget")
-        return await self._steer(call.crawlID, Limit(name="pages", most=call.limit))
+        await self._steer(call.crawlID, Limit(name="pages", most=call.limit))
 
-    async def SetLogLevel(self, call: Any) -> Any:
-        return message("Empty")()  # the setting log.level is its operator's
+    async def SetLogLevel(self, call: Any) -> None:
+        """Change nothing: the setting log.level is its operator's."""
 
     async def DeleteQueue(self, call: Any) -> Any:
         crawl = await self._crawls.find(call.crawlID)
@@ -177,14 +174,13 @@ class URLFrontier:
             await self._crawls.delete(call.value)
         return message("Long")(value=found)
 
-    async def PurgeURLs(self, call: Any) -> Any:
+    async def PurgeURLs(self, call: Any) -> None:
         raise ElsewhereError("URLs are kept, as each is fetched once")
 
-    async def _steer(self, name: str, asked: Steering) -> Any:
+    async def _steer(self, name: str, asked: Steering) -> None:
         crawl = await self._crawls.find(name)
         if crawl is not None:
             await crawl.seen.steer(asked)
-        return message("Empty")()
 
 
 def _given(item: Any) -> Given:
@@ -265,7 +261,7 @@ def _handler(name: str, call: Callable[..., Any]) -> Any:
 
     async def one(request: Any, context: Any) -> Any:
         async with refusing(context):
-            return await call(request)
+            return await call(request) or write()
 
     kind, read, write = shape_of(name)
     handler = getattr(grpc, f"{kind}_rpc_method_handler")
