@@ -14,7 +14,7 @@ from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -38,7 +38,6 @@ AT_ONCE = 64
 TELL_SECONDS = 5.0
 
 _UNSCORED = {"score": None, "expected": None}
-_OK = 200  # the one status of an answer that brings a page
 
 
 class Page(NamedTuple):
@@ -109,9 +108,9 @@ class Export:
     def pages(self, out: Path, starts: Mapping[int, int]) -> Generator[Page, None, None]:
         """Yield the pages to export, partition after partition from ``starts`` on."""
         places = self._places(out, starts)
-        total, done, told = sum(len(each.offsets) for each in places.values()), 0, monotonic()
+        total = sum(len(each.offsets) for each in places.values())
         records = Records(self.settings.data)
-        found = self._chosen(places)
+        found: Iterator[Page] = self._telling(self._chosen(places), f"of {total:,} pages")
         # No judge is asked, so none is loaded.
         work = msgspec.structs.replace(Work.of(self.settings), labels=None, classifier=None, python=None)
         with ExitStack() as resources:
@@ -124,10 +123,15 @@ class Export:
                 seen = runner.run(_read(processes, self._shown(some))) if kept else {}
                 self.lost += len(some) - len(seen)
                 yield from (page._replace(seen=seen.get(number)) for number, page in enumerate(some))
-                done += len(some)
-                if monotonic() - told > TELL_SECONDS:
-                    told = monotonic()
-                    self.tell(f"{done:,} of {total:,} pages")
+
+    def _telling(self, found: Iterable[Any], what: str) -> Iterator[Any]:
+        """Tell how much was taken, at most every few seconds."""
+        told = monotonic()
+        for number, each in enumerate(found):
+            if number % AT_ONCE == 0 and monotonic() > told + TELL_SECONDS:
+                told = monotonic()
+                self.tell(f"{number:,} {what}")
+            yield each
 
     def _shown(self, pages: Iterable[Page]) -> Iterator[tuple[int, Show]]:
         for number, page in enumerate(pages):
@@ -144,7 +148,7 @@ class Export:
         names: set[str] = set()
         for partitions in by_partition(self.settings, OUTCOMES.name, {}):
             for number, found in partitions.items():
-                versions = Versions(found)
+                versions = Versions(self._telling(found, "outcomes looked through"))
                 start = starts.get(number, 0)
                 self._ends[number] = max(start, versions.end)
                 if 0 < versions.end < start:
@@ -194,14 +198,16 @@ def _size(seen: Seen | None) -> int:
 
 
 def _row(page: Page, fields: Iterable[str]) -> Row:
-    """Return a page's values by the columns of `models.columns`, the time in microseconds."""
+    """Return a page's values by the columns of `models.columns`, the time in microseconds.
+
+    The one status that brings a page is 200.
+    """
     outcome, seen = page.outcome, page.seen
     links = seen and [{"url": url, "anchor": anchor} for url, anchor in seen.links]
     scores = {outcome.predicate: {"score": outcome.priority, "expected": outcome.expected}}
-    judged = page.verdict.items()
     return (
-        outcome.source or outcome.url, outcome.url, _OK, round(outcome.time * 1e6), seen and seen.language,
+        outcome.source or outcome.url, outcome.url, 200, round(outcome.time * 1e6), seen and seen.language,
         outcome.title, seen and seen.text, seen and seen.headings, links,
-        [{"name": name, "holds": holds} | scores.get(name, _UNSCORED) for name, holds in judged],
+        [{"name": name, "holds": holds} | scores.get(name, _UNSCORED) for name, holds in page.verdict.items()],
         outcome.depth, outcome.referrer or None, *(seen and seen.extract.get(name) for name in fields),
     )  # fmt: skip

@@ -94,15 +94,13 @@ class Versions:
             self.end = entry.offset + 1
             with suppress(RecordError):  # an agent sends it to the dead letters
                 ((_, _, outcome),) = read_listed(entry.value or b"").facts
-                self._note(entry.offset, outcome)
-
-    def _note(self, offset: int, outcome: Listed) -> None:
-        left, again = outcome.left is not msgspec.UNSET, outcome.again is not msgspec.UNSET
-        self._pages += identifier(outcome.url)
-        self._kinds.append(_LATER if outcome.later else _LEFT if left else _AGAIN if again else _FIRST)
-        self._offsets.append(offset)
-        self._times.append(outcome.time)
-        self._verdicts.append(self.verdicts.setdefault(tuple(outcome.verdict.items()), len(self.verdicts)))
+                left, again = outcome.left is not msgspec.UNSET, outcome.again is not msgspec.UNSET
+                self._pages += identifier(outcome.url)
+                self._kinds.append(_LATER if outcome.later else _LEFT if left else _AGAIN if again else _FIRST)
+                self._offsets.append(entry.offset)
+                self._times.append(outcome.time)
+                verdict = tuple(outcome.verdict.items())
+                self._verdicts.append(self.verdicts.setdefault(verdict, len(self.verdicts)))
 
     def current(self, start: int, begin: float, chosen: Callable[[Verdict], bool]) -> Places:
         """Return the places of pages' current outcomes from ``start`` on.
