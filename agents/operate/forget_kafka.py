@@ -54,9 +54,6 @@ from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.bus import KafkaBus
 from scentline.streams.transport.kafka.connection import KafkaError
 
-#: Beyond every offset: a claim with it receives no records to read.
-_ALL_KNOWN = 2**63 - 1
-
 #: Whether a record (key, value) is wanted.
 Wanted = Callable[[bytes, bytes], bool]
 
@@ -71,7 +68,7 @@ class Changelogs:
 
     async def claim(self) -> None:
         """Become the only writer of them all."""
-        await asyncio.gather(*(self._bus.claim(*place, _ALL_KNOWN) for place in self.places))
+        await asyncio.gather(*(self._bus.claim(*place) for place in self.places))
 
     async def replacement(self) -> Replacement | None:
         """Return the replacement in progress: begun, and maybe not completed."""

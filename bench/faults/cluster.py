@@ -84,7 +84,7 @@ class Cluster:
             "kafka.session_seconds": SESSION_SECONDS,
             "kafka.heartbeat_seconds": HEARTBEAT_SECONDS,
             "fetch.proxy": proxy,
-            "fetch.delay_seconds": 0,
+            "fetch.delay_seconds": 2,  # the pages last for all faults
             "frontier.lease_seconds": LEASE_SECONDS,
             "judge.labels": str(crawl.labels),
         } | {f"predicates.{name}": expression for name, expression in crawl.predicates.items()}

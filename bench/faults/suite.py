@@ -62,7 +62,7 @@ def check(cluster: Cluster, lines_fed: bool) -> Checked:
         lines=counted,
         lost=report.lost + max(0, expected - counted),
         twice=report.judged_twice + max(0, counted - expected),
-        differences=report.differences + report.behind,
+        differences=report.differences + report.behind + report.quarantined,
         examples=tuple(report.examples),
     )
 

@@ -8,27 +8,25 @@ There are four steps, with a changelog of one writer and a RocksDB of the worker
 (d) the inbox messages are acknowledged (`streams.inbox.commit`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from faust.stores.rocksdb import Store as FaustStore
 from rocksdict import WriteBatch
 
 from scentline.streams.inbox import Group, LostShardError, Shard, Store
 from scentline.streams.runtime import Bus, FencedError
 from scentline.streams.settings import ConfigurationError
 from scentline.streams.topics import changelog_of
-from scentline.streams.transport.database import Entry, TablePartition
+from scentline.streams.transport.database import TablePartition, open_writer
 
-#: Options of Faust's RocksDB store: small buffers, since a worker holds several partitions open.
-OPTIONS: dict[str, Any] = {
-    "driver": "rocksdict",
-    "write_buffer_size": 16 * 1024 * 1024,
-    "block_cache_size": 64 * 1024 * 1024,
-}
-#: Records of a changelog that wait to be written to the table while it is recovered.
-RECOVERY_RECORDS = 131_072
+#: Records of a changelog that are written to a table at once while it is recovered.
+RECOVERED_AT_ONCE = 1_000
+#: The key of the changelog offset of a database's rows.
+_OFFSET: Final = b"\x00offset"
 #: The key that marks the forgetting of a user, in every partition of every changelog: until it is gone,
 #: no worker starts. An embedded log has a file instead (`agents.operate.replacement`).
 FORGETTING = b"\x00forgetting"
@@ -37,10 +35,10 @@ FORGETTING = b"\x00forgetting"
 class ChangelogWriter(Bus, Protocol):
     """A bus that may write changelogs; each partition has one writer at a time."""
 
-    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        """Become the only writer of a partition's batches; return the records after offset ``known``.
+    async def claim(self, topic: str, partition: int) -> int:
+        """Become the only writer of a partition's batches; return the offset of the record that says so.
 
-        Later batches of an earlier claimant are refused; its earlier ones are among the records.
+        Later batches of an earlier claimant are refused; its earlier ones are before that offset.
         """
 
 
@@ -49,13 +47,13 @@ class Recovered(TablePartition):
 
     def changelog_offset(self) -> int:
         """Return the offset of the last changelog record in the rows, -1 if there is none."""
-        return int(self.get(FaustStore.offset_key) or -1)
+        return int(self.get(_OFFSET) or -1)
 
     def write_at(self, changelog_offset: int, rows: Mapping[bytes, bytes | None]) -> None:
         """Write rows (None deletes) and their changelog offset, all or nothing."""
         batch = WriteBatch(raw_mode=True)
         self.stage(batch, rows)
-        batch.put(FaustStore.offset_key, str(changelog_offset).encode())
+        batch.put(_OFFSET, str(changelog_offset).encode())
         self.write(batch)
 
 
@@ -68,38 +66,55 @@ def check_not_forgetting(store: Store, what: str) -> None:
         )
 
 
-@dataclass
 class FourSteps:
-    """Commits a table's groups by its changelog; ``partition`` returns one on this worker's disk."""
+    """Commits a table's groups by its changelog; each partition has a database of its own in ``directory``.
 
-    publisher: ChangelogWriter
-    table: str
-    partition: Callable[[int], Recovered]
+    A database stays open when its partition goes to another worker: it may come back, and then needs only what
+    was written since.
+    """
 
-    def __post_init__(self) -> None:
-        self._changelog = changelog_of(self.table)
+    def __init__(self, publisher: ChangelogWriter, table: str, directory: Path) -> None:
+        self._publisher = publisher
+        self._table = table
+        self._changelog = changelog_of(table)
+        self._directory = directory
+        self._stores: dict[int, Recovered] = {}
+        self._claiming: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def close(self) -> None:
+        """Close all databases; what a full disk did not take is in the changelogs."""
+        while self._stores:
+            with suppress(Exception):  # RocksDB's errors have no type
+                self._stores.popitem()[1].close()
 
     async def claim(self, partition: int) -> Recovered:
         """Become the only writer of a partition's changelog, and add to the table what others wrote before."""
-        store = self.partition(partition)
-        entries = await self.publisher.claim(self._changelog, partition, store.changelog_offset())
-        if entries:
-            rows = {entry.key: entry.value for entry in entries if entry.key is not None}
-            store.write_at(entries[-1].offset, rows)
-        check_not_forgetting(store, f"table {self.table}")
-        return store
+        async with self._claiming[partition]:
+            store = self._stores.get(partition)
+            if store is None:
+                path = self._directory / f"{self._table}-{partition}.db"
+                store = self._stores[partition] = Recovered(open_writer(path).log.db)
+            end = await self._publisher.claim(self._changelog, partition)
+            while (known := store.changelog_offset()) < end:
+                if found := await self._publisher.fetch(
+                    self._changelog, partition, known + 1, RECOVERED_AT_ONCE
+                ):
+                    rows = {entry.key: entry.value for entry in found if entry.key is not None}
+                    store.write_at(found[-1].offset, rows)
+            check_not_forgetting(store, f"table {self._table}")
+            return store
 
     def release(self, partition: int) -> None:
-        self.publisher.release(self._changelog, partition)
+        self._publisher.release(self._changelog, partition)
 
     async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
         """Do steps (a) to (c). Raises `LostShardError` if the changelog has another writer."""
         if group.emissions:
-            await self.publisher.send_all(group.emissions)
+            await self._publisher.send_all(group.emissions)
             check()
         rows = list(group.rows.items())
         try:
-            base = await self.publisher.append_batch(self._changelog, shard.partition, rows)
+            base = await self._publisher.append_batch(self._changelog, shard.partition, rows)
         except FencedError as error:
             raise LostShardError(str(error)) from error
         check()

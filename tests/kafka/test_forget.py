@@ -92,7 +92,7 @@ def newest(settings: Settings) -> Iterator[tuple[str, bytes, bytes]]:
 def rows_holding(data: Path, text: str) -> list[str]:
     """Return the tables under a worker's data directory that hold a text, once for each row."""
     found = []
-    for path in sorted((data / "v1" / "tables").glob("*.db")):
+    for path in sorted((data / "tables").glob("*.db")):
         db = Rdict(str(path), Options(raw_mode=True), access_type=AccessType.read_only())
         found += [path.name for key, value in db.items() if text.encode() in key + value]
         db.close()
@@ -170,7 +170,7 @@ def test_one_forgotten_at_the_second_attempt_is_nowhere_counts_exact(tmp_path: P
         assert text not in killed.out + killed.err + ended.out + ended.err
     assert [topic for topic, key, value in newest(settings) if user.encode() in key + value] == []
 
-    for path in (settings.data / "v1" / "tables").glob("*-0.db"):  # to be recovered from its changelog
+    for path in (settings.data / "tables").glob("*-0.db"):  # to be recovered from its changelog
         shutil.rmtree(path)
     asyncio.run(open_tables(settings))
     assert rows_holding(settings.data, user) == []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scentline.streams.transport.kafka.consumer import Consumer
 from tests.agents.loopback import awaited
 
-HERE, CHANGELOG = TP("sightings", 0), TP("scentline-frontier-changelog", 0)
+HERE = TP("sightings", 0)
 END = 40
 
 
@@ -26,23 +26,19 @@ class Feeds(dict[TP, Any]):
 class Reading(Consumer):
     """The consumer's rules over one partition, of a log that ends before ``END``, without a client."""
 
-    def __init__(self, first: int, tp: TP = HERE) -> None:
-        self.tp, self.at, self.first = tp, first, 0
+    def __init__(self, first: int) -> None:
+        self.tp, self.at, self.first = HERE, first, 0
         self.delivered: list[int] = []
         self.went_back = self.asked = 0
         self.answered = asyncio.Event()
         self.answered.set()
-        self.app = SimpleNamespace(rebalancing=False, flow_control=SimpleNamespace(acquire=self._flows))
+        self.app = SimpleNamespace(rebalancing=False)
         self._next, self._read, self._kept, self._missed = {HERE: first}, {}, {}, set()
-        self._deliver, self._polling = self._take, asyncio.Lock()
-        self._outdated, self.flow_active = False, True
+        self._deliver, self.flow_active = self._take, True
         self._thread: Any = SimpleNamespace(first_kept=self._first, polled=lambda: None)
-        feeds: Any = Feeds({tp: self})
+        feeds: Any = Feeds({HERE: self})
         feeds.take, feeds.go = self.poll_client, self.go_back
         self._reading = feeds
-
-    async def _flows(self) -> None:
-        """Nothing has to be waited for."""
 
     async def poll_client(self, wanted: set[TP], timeout: float) -> dict[TP, list[Any]]:
         """Take two messages, once the broker answers."""
@@ -64,9 +60,6 @@ class Reading(Consumer):
     async def _first(self, tp: TP) -> int:
         self.asked += 1
         return self.first
-
-    def _is_changelog_tp(self, tp: TP) -> bool:
-        return bool(tp == CHANGELOG)
 
     async def poll(self) -> list[Any]:
         found: list[Any] = (await self._getmany({self.tp}, 1.0)).get(self.tp, [])
@@ -140,36 +133,3 @@ async def test_what_the_broker_keeps_no_more_is_passed_over_and_it_is_asked_once
     for found in (([], 1, 0), ([5, 6], 1, 1)):
         await reading.turn()
         assert (reading.delivered, reading.asked, reading.went_back) == found
-
-
-@awaited
-async def test_changelogs_have_gaps() -> None:
-    reading = Reading(5, CHANGELOG)
-    await reading.offer([SimpleNamespace(tp=CHANGELOG, offset=offset) for offset in (1, 4, 9)])
-    assert reading.delivered == [1, 4, 9]
-
-
-@awaited
-async def test_a_poll_for_nothing_takes_nothing_be_it_only_so_when_its_turn_comes() -> None:
-    reading, active = Reading(5), {HERE}
-    async with reading._polling:
-        poll = asyncio.create_task(reading._getmany(active, 1.0))
-        await asyncio.sleep(0)
-        active.clear()
-    assert (await poll, reading.at) == ({}, 5)
-
-
-@awaited
-async def test_a_poll_that_is_under_way_takes_nothing_of_what_a_recovery_is_to_read() -> None:
-    reading = Reading(5, CHANGELOG)
-    reading.answered.clear()
-    poll = asyncio.create_task(reading.poll())
-    await asyncio.sleep(0)
-    recovery = asyncio.create_task(reading.seek_wait({CHANGELOG: 2}))
-    await asyncio.sleep(0)
-    reading.answered.set()
-    earlier = await poll
-    await recovery
-    await reading.offer(earlier)
-    await reading.turn()
-    assert reading.delivered == [2, 3]

@@ -262,7 +262,7 @@ def test_a_disk_that_fills_while_a_table_is_recovered_ends_the_worker(tmp_path: 
         worker = crawl.worker("one", "harvest", prefix=FULL_DISK)
         wait_for("the worker to end", lambda: not worker.running)
     last = worker.said().splitlines()[-1]
-    assert last.startswith("scentline: error: recovering into "), worker.said()
+    assert last.startswith("scentline: error: writing to "), worker.said()
     assert "too large" in last and worker.status == 2
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from rocksdict import Options, Rdict
 
 from scentline.models.facts import Access, AccessPack, Neighbour, SightingPack
 from scentline.models.records import Decoder, Pack, encode
@@ -32,8 +31,7 @@ from scentline.streams.inbox import (
 from scentline.streams.runtime import FencedError
 from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
-from scentline.streams.transport.commits import FourSteps, Recovered
-from scentline.streams.transport.database import Entry
+from scentline.streams.transport.commits import FourSteps
 from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal, OneBatch
 from tests.agents.shards import disk, write
@@ -96,6 +94,14 @@ def check(journal: Journal, shard: Shard[int], users: list[str]) -> None:
 # four steps
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_at_once() -> Iterator[None]:
+    """Recover a table from several reads of its changelog."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("scentline.streams.transport.commits.RECOVERED_AT_ONCE", 3)
+        yield
+
+
 class CrashError(Exception):
     """The process dies here."""
 
@@ -124,8 +130,8 @@ class CrashingBus(JournalBus):
         self._step()
         return base
 
-    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        return self.journal.read(topic, partition, known + 1, 100_000)
+    async def claim(self, topic: str, partition: int) -> int:
+        return self.journal.end(topic, partition) - 1
 
 
 class Stepping:
@@ -136,13 +142,14 @@ class Stepping:
         for topic in (SIGHTINGS.name, CHANGELOG):
             self.journal.create_topic(topic, 1, retention=None, compacted=False)
         # The partition moves to another worker after each crash, and back.
-        self.dbs = [Rdict(str(directory / name), Options(raw_mode=True)) for name in ("one", "two")]
+        bus = CrashingBus(self.journal, iter(()), CrashError)
+        self.workers = [FourSteps(bus, "rows", directory / name) for name in ("one", "two")]
         self.inbox = inbox
         self.acknowledged: set[int] = set()
 
     def close(self) -> None:
-        for db in self.dbs:
-            db.close()
+        for worker in self.workers:
+            worker.close()
         self.journal.close()
 
     async def recover(self) -> Shard[int]:
@@ -151,11 +158,11 @@ class Stepping:
         return Shard(0, "inbox/0", store, Codec[int](int), cached=2 * ROW_BYTES)
 
     def steps(self, *fuse: bool, error: type[Exception] = CrashError) -> FourSteps:
-        bus = CrashingBus(self.journal, iter(fuse), error)
-        return FourSteps(bus, "rows", lambda _: Recovered(self.dbs[0]))
+        self.workers[0]._publisher = CrashingBus(self.journal, iter(fuse), error)
+        return self.workers[0]
 
     async def run(self, group: int, steps: FourSteps) -> None:
-        shard = await self.recover()
+        shard = Shard(0, "inbox/0", await steps.claim(0), Codec[int](int), cached=2 * ROW_BYTES)
         start = next((n for n in range(len(self.inbox)) if n not in self.acknowledged), len(self.inbox))
         for offset in range(start, len(self.inbox)):
             self.absorb(shard, offset)
@@ -189,7 +196,7 @@ def test_counts_and_emissions_are_those_of_a_run_without_a_crash(
             try:
                 asyncio.run(world.run(group, world.steps(*[False] * fuse, True)))
             except CrashError:
-                world.dbs.reverse()
+                world.workers.reverse()
         asyncio.run(world.run(group, world.steps()))
         check(world.journal, asyncio.run(world.recover()), [user for users in messages for user in users])
         assert world.acknowledged == set(range(len(inbox)))
@@ -210,7 +217,7 @@ def test_of_the_group_of_a_worker_that_lost_its_partition_no_row_is_written_and_
     with pytest.raises(LostShardError, match=why):
         asyncio.run(commit(shard, world.steps(*fuse, error=FencedError), lambda: owned))
     assert (world.journal.end(SIGHTINGS.name, 0), world.journal.end(CHANGELOG, 0)) == (emissions, 0)
-    assert list(Recovered(world.dbs[0]).scan(b"")) == []
+    assert list(shard.store.scan(b"")) == []
     assert not world.acknowledged
     world.close()
 

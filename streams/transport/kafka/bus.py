@@ -3,12 +3,9 @@
 import asyncio
 import os
 import socket
-import sys
-import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any, Self
 
 import faust
@@ -21,8 +18,8 @@ from scentline.streams.inbox import Message
 from scentline.streams.runtime import FencedError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import TABLES, TOPICS, changelog_of, group_of
-from scentline.streams.transport.commits import OPTIONS, RECOVERY_RECORDS, FourSteps, Recovered
-from scentline.streams.transport.database import Entry, Place, Record, storage_error
+from scentline.streams.transport.commits import FourSteps
+from scentline.streams.transport.database import Entry, Place, Record
 from scentline.streams.transport.embedded import create_app
 from scentline.streams.transport.kafka.connection import (
     OUTAGE,
@@ -42,28 +39,13 @@ CLAIM = b"\x00claim"  #: The key of a claim; its value names the claimant.
 RECORDS_AT_ONCE = 1_000  #: Records that `KafkaBus.records` fetches at a time.
 
 
-class RecoveringTable(faust.Table[bytes, bytes]):
-    """A table whose full disk ends the process at once, as a kill does, with one line on stderr.
-
-    Faust would apply the same records for ever, and can't be stopped while it starts.
-    """
-
-    def apply_changelog_batch(self, batch: Iterable[faust.EventT[Any]]) -> None:
-        try:
-            super().apply_changelog_batch(batch)
-        except Exception as error:
-            failed = storage_error("recovering into", Path(self.app.conf.tabledir), error)
-            print(f"scentline: error: {failed}", file=sys.stderr, flush=True)
-            os._exit(2)  # as of any error that people can fix
-
-
 def role_app(settings: Settings, role: str) -> faust.App:
     """Return a role's app, with a consumer group of its own."""
     kafka = settings.kafka
     app = create_app(
         settings,
         settings.named(group_of(role)),
-        store="rocksdb://",
+        store="memory://",  # Faust has no table here, whose recovery may apply a record without those before it
         broker=";".join(f"kafka://{address}" for address in addresses(settings.broker)),
         broker_credentials=faust_credentials(settings),
         broker_session_timeout=kafka.session_seconds,
@@ -71,9 +53,6 @@ def role_app(settings: Settings, role: str) -> faust.App:
         broker_request_timeout=max(REQUEST_SECONDS, 2 * kafka.session_seconds),
         consumer_auto_offset_reset="earliest",
         topic_replication_factor=kafka.replication,
-        # A standby would write the same table on another worker; a changelog is read in seconds.
-        table_standby_replicas=0,
-        Table=RecoveringTable,
     )
     app.transport = app.producer_transport = Transport(app.conf.broker_consumer, app)
     return app
@@ -153,18 +132,9 @@ class KafkaBus:
         return OUTAGE.seconds()
 
     def committer(self, app: faust.App, table: str, topic: str) -> FourSteps:
-        partitions = self.partitions(topic)
-        # One name for all apps: Faust would prefix the role's.
-        changelog = app.topic(
-            self._named(changelog_of(table)), key_type=bytes, value_type=bytes, key_serializer="raw",
-            value_serializer="raw", partitions=partitions, compacting=True, acks=False, internal=True,
-            maxsize=RECOVERY_RECORDS, allow_empty=True,
-        )  # fmt: skip
-        made: Any = app.Table(
-            table, partitions=partitions, key_type=bytes, value_type=bytes, options=dict(OPTIONS),
-            changelog_topic=changelog,
-        )  # fmt: skip
-        return FourSteps(self, table, lambda partition: Recovered(made.data._db_for_partition(partition)))
+        steps = FourSteps(self, table, self._settings.data / "tables")
+        self._resources.callback(steps.close)
+        return steps
 
     # reading
 
@@ -251,14 +221,13 @@ class KafkaBus:
             lane = self._lanes[place] = Lane(self._wire, self._named(topic), partition, self._writer)
         return lane
 
-    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
+    async def claim(self, topic: str, partition: int) -> int:
         """Claim a partition; raises `FencedError` if another writer claims it at the same time."""
         lane = await self._next_lane(topic, partition)
         at = await lane.append([(CLAIM, self._name)])
         self.release(topic, partition)
         self._claimed[topic, partition] = lane
-        found = [] if at <= known + 1 else await self.records(topic, partition, known + 1, at)
-        return [*found, Entry(at, time.time(), CLAIM, self._name)]
+        return at
 
     async def take_over(self, topic: str, partition: int) -> None:
         """Claim a partition with its first batch: people read this topic, and a claim would be a record."""

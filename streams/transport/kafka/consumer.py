@@ -7,10 +7,6 @@
   it, skip those in between, and commit past them. It also empties the agents' queues after its seek to the
   committed offsets, and loses what was delivered in between: so nothing is, until it has. A poll begins where
   delivery ended: records read in vain are read again.
-- A poll requests the partitions that are active at its turn: Faust's set may change meanwhile.
-- A recovery seeks to where it reads a table from. A poll begun before may bring the records from there, and
-  Faust drops them while the flow of messages is stopped: the recovery would wait for them for ever. So no poll
-  is in flight during the seek, and records of an earlier one are no longer delivered.
 - It knows for how long the group has not heard from this worker.
 - The client, in a thread of its own, is in the group and commits. It fetches nothing: one
   `streams.transport.kafka.fetcher.Fetcher` does for all roles, in the event loop where its records are used. A
@@ -38,7 +34,7 @@ from scentline.streams.transport.kafka.fetcher import Fetcher, Reading
 
 log = EventLog("kafka")
 
-POLL_SECONDS = 0.3  #: Seconds that one poll takes at most: a recovery waits for it. Faust's take a second.
+POLL_SECONDS = 0.3  #: Seconds that one poll takes at most: a rebalance waits for it. Faust's take a second.
 
 _REFUSED = (errors.GroupAuthorizationFailedError, errors.TopicAuthorizationFailedError)
 
@@ -84,14 +80,13 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             pass
 
     async def committed(self) -> Mapping[TP, int]:
-        """Return the committed offsets, else the starts, without changelogs."""
+        """Return the committed offsets, else the starts."""
         positions: Mapping[TP, int] = await self.call_thread(self._committed)
         return positions
 
     async def _committed(self) -> Mapping[TP, int]:
         consumer = self._ensure_consumer()
-        places = [tp for tp in self.assignment() if not self.consumer._is_changelog_tp(tp)]
-        found = {tp: await consumer.committed(driver.ensure_aiokafka_TP(tp)) for tp in places}
+        found = {tp: await consumer.committed(driver.ensure_aiokafka_TP(tp)) for tp in self.assignment()}
         fresh = [driver.ensure_aiokafka_TP(tp) for tp, at in found.items() if not at]
         starts = await consumer.beginning_offsets(fresh) if fresh else {}
         return {tp: at or starts[driver.ensure_aiokafka_TP(tp)] for tp, at in found.items()}
@@ -134,9 +129,7 @@ class Consumer(Offering, driver.Consumer):
         self._kept: dict[TP, int] = {}
         self._missed: set[TP] = set()
         self._read_offset = _Unread()
-        self._polling = asyncio.Lock()
         self._offering: asyncio.Task[None] | None = None
-        self._outdated = False
 
     # reading
 
@@ -164,16 +157,14 @@ class Consumer(Offering, driver.Consumer):
         await self._reading.idle(timeout)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[Place, list[Entry]]:
-        async with self._polling:
-            self._read_again()
-            await self._go_to_kept()
-            if not (active_partitions and self.flow_active):
-                return {}
-            self._thread.polled()
-            found = await self._reading.take(set(active_partitions), min(timeout, POLL_SECONDS))
-            self._read.update({TP(*place): records[-1].offset + 1 for place, records in found.items()})
-            self._outdated = False
-            return found
+        self._read_again()
+        await self._go_to_kept()
+        if not (active_partitions and self.flow_active):
+            return {}
+        self._thread.polled()
+        found = await self._reading.take(set(active_partitions), min(timeout, POLL_SECONDS))
+        self._read.update({TP(*place): records[-1].offset + 1 for place, records in found.items()})
+        return found
 
     def _read_again(self) -> None:
         """Seek back to what was read and not delivered: everything read has been offered by now."""
@@ -201,12 +192,6 @@ class Consumer(Offering, driver.Consumer):
         self._reading.leave(revoked)
         await super().on_partitions_revoked(revoked)
 
-    async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
-        """Seek to where tables are read from."""
-        async with self._polling:
-            self._go(partitions)
-            self._outdated = True
-
     async def seek_to_committed(self) -> Mapping[TP, int]:
         """Seek to the committed offsets, and deliver only what follows."""
         self._next = dict(await self._thread.committed())
@@ -225,11 +210,7 @@ class Consumer(Offering, driver.Consumer):
     async def _in_order(self, message: Any) -> None:
         """Deliver a message if it is the next of its partition; if not, that one is read again."""
         tp = message.tp
-        if self._is_changelog_tp(tp):
-            await self.app.flow_control.acquire()  # a message may be outdated once the flow resumes
-            if not self._outdated:
-                await self._deliver(message)
-        elif tp in self._next and not self.app.rebalancing:
+        if tp in self._next and not self.app.rebalancing:
             due, offset = self._next[tp], message.offset
             if offset == due or (offset > due and await self.gone(tp, due, offset)):
                 self._next[tp] = offset + 1
@@ -262,8 +243,6 @@ class Consumer(Offering, driver.Consumer):
 
     def verify_event_path(self, now: float, tp: TP) -> None:
         """Check nothing: Faust would check its client, which fetches nothing. Metrics report the lag."""
-
-    verify_recovery_event_path = verify_event_path
 
     def in_session(self) -> bool:
         """Return whether the group heard from this worker in time; else others may have its partitions."""
