@@ -1,7 +1,7 @@
 """Memory: Python's collector runs seldom, large freed blocks are given back, needless imports are left out.
 
-Rows rarely form cycles, so a collection finds next to nothing, at a cost that grows with the heap; Faust
-collects for each table that it opens or closes. `tests/costs/test_imports.py` checks what is imported.
+Rows rarely form cycles, so a collection finds next to nothing, at a cost that grows with the heap.
+`tests/costs/test_imports.py` checks what is imported.
 """
 
 import gc

@@ -4,7 +4,6 @@ It owns the connection to the log, the Faust apps, the web client and the broadc
 """
 
 import asyncio
-import gc
 import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -148,7 +147,6 @@ class Worker:
         for app in self._apps:
             app.finalize()
             self._resources.push_async_callback(app.stop)
-        self._resources.callback(gc.freeze)  # Faust runs a full collection for each table that it closes
         # Together: each waits a second or more for its group on Kafka.
         await asyncio.gather(*(app.start() for app in self._apps))
         for app in self._apps:
