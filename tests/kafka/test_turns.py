@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from faust.types import TP
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,3 +134,16 @@ async def test_what_the_broker_keeps_no_more_is_passed_over_and_it_is_asked_once
     for found in (([], 1, 0), ([5, 6], 1, 1)):
         await reading.turn()
         assert (reading.delivered, reading.asked, reading.went_back) == found
+
+
+@awaited
+async def test_a_poll_for_nothing_takes_nothing_be_it_only_so_when_its_turn_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, active = Reading(5), {HERE}
+
+    async def meanwhile() -> None:
+        active.clear()
+
+    monkeypatch.setattr(reading, "_go_to_kept", meanwhile)
+    assert (await reading._getmany(active, 1.0), reading.at) == ({}, 5)

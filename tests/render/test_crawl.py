@@ -11,6 +11,8 @@ from tests.e2e.crawls import each, exact, options, pages_of, synthetic
 from tests.patience import PATIENCE
 
 WEB = ScriptedWeb(4, 8)
+#: Seconds by which a server on a busy machine may see the first of two requests late.
+LATE = 0.4
 
 
 def words(proxy: str, pages: str) -> list[str]:
@@ -57,7 +59,7 @@ def test_without_rendering_shells_are_refused_and_everything_else_is_judged(tmp_
 
 
 def test_a_host_is_left_alone_for_as_many_delays_as_a_page_took_requests(tmp_path: Path) -> None:
-    delay = 0.4
+    delay = 1.6
     with synthetic(WEB) as served:  # type: ignore[arg-type]  # as above
         settings = options({"fetch.delay_seconds": delay, "fetch.delay_factor": 0})
         printed(tmp_path, *words(served.origin, "where-needed"), *settings)
@@ -72,4 +74,4 @@ def test_a_host_is_left_alone_for_as_many_delays_as_a_page_took_requests(tmp_pat
     assert max(map(len, chain(*hosts.values()))) > 2
     for groups in hosts.values():
         for before, after in pairwise(groups):
-            assert after[0] - before[0] > (len(before) - 1) * delay, (before, after)
+            assert after[0] - before[0] > len(before) * delay - LATE, (before, after)

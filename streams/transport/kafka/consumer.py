@@ -7,6 +7,7 @@
   it, skip those in between, and commit past them. It also empties the agents' queues after its seek to the
   committed offsets, and loses what was delivered in between: so nothing is, until it has. A poll begins where
   delivery ended: records read in vain are read again.
+- A poll requests the partitions that are active at its turn: Faust's set may change meanwhile.
 - It knows for how long the group has not heard from this worker.
 - The client, in a thread of its own, is in the group and commits. It fetches nothing: one
   `streams.transport.kafka.fetcher.Fetcher` does for all roles, in the event loop where its records are used. A
