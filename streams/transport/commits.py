@@ -10,7 +10,7 @@ There are four steps, with a changelog of one writer and a RocksDB of the worker
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -21,10 +21,8 @@ from scentline.streams.inbox import Group, LostShardError, Shard, Store
 from scentline.streams.runtime import Bus, FencedError
 from scentline.streams.settings import ConfigurationError
 from scentline.streams.topics import changelog_of
-from scentline.streams.transport.database import TablePartition, open_writer
+from scentline.streams.transport.database import Entry, TablePartition, open_writer
 
-#: Records of a changelog that are written to a table at once while it is recovered.
-RECOVERED_AT_ONCE = 1_000
 #: The key of the changelog offset of a database's rows.
 _OFFSET: Final = b"\x00offset"
 #: The key that marks the forgetting of a user, in every partition of every changelog: until it is gone,
@@ -40,6 +38,9 @@ class ChangelogWriter(Bus, Protocol):
 
         Later batches of an earlier claimant are refused; its earlier ones are before that offset.
         """
+
+    def records(self, topic: str, partition: int, start: int, end: int) -> AsyncIterator[Sequence[Entry]]:
+        """Yield the kept records of a partition from offset ``start`` to before ``end``, some at a time."""
 
 
 class Recovered(TablePartition):
@@ -96,9 +97,7 @@ class FourSteps:
                 store = self._stores[partition] = Recovered(open_writer(path).log.db)
             end = await self._publisher.claim(self._changelog, partition)
             while (known := store.changelog_offset()) < end:
-                if found := await self._publisher.fetch(
-                    self._changelog, partition, known + 1, RECOVERED_AT_ONCE
-                ):
+                async for found in self._publisher.records(self._changelog, partition, known + 1, end + 1):
                     rows = {entry.key: entry.value for entry in found if entry.key is not None}
                     store.write_at(found[-1].offset, rows)
             check_not_forgetting(store, f"table {self._table}")

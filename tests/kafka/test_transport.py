@@ -39,7 +39,7 @@ HERE, THERE = (ACCESSES.name, 0), (PAGES.name, 1)
 
 async def values(log: KafkaBus, topic: str, partition: int, start: int = 0) -> list[bytes | None]:
     end = (await log.ends(topic))[partition]
-    return [entry.value for entry in await log.records(topic, partition, start, end)]
+    return [entry.value async for found in log.records(topic, partition, start, end) for entry in found]
 
 
 # the app
@@ -365,5 +365,5 @@ async def test_what_is_not_taken_bounds_what_is_fetched_and_all_comes_part_by_pa
         assert feed.position <= 9
         assert len(await taken(reading, HERE, 16)) == 16
         await put(log, HERE, *(b"%d" % n + b"x" * (PARTITION_BYTES // 10) for n in range(40)))
-        entries = await log.records(*HERE, 16, 56)
+        entries = [entry async for found in log.records(*HERE, 16, 56) for entry in found]
         assert [entry.offset for entry in entries] == list(range(16, 56))

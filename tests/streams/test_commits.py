@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +32,7 @@ from scentline.streams.runtime import FencedError
 from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
 from scentline.streams.transport.commits import FourSteps
+from scentline.streams.transport.database import Entry
 from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal, OneBatch
 from tests.agents.shards import disk, write
@@ -94,14 +95,6 @@ def check(journal: Journal, shard: Shard[int], users: list[str]) -> None:
 # four steps
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few_at_once() -> Iterator[None]:
-    """Recover a table from several reads of its changelog."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("scentline.streams.transport.commits.RECOVERED_AT_ONCE", 3)
-        yield
-
-
 class CrashError(Exception):
     """The process dies here."""
 
@@ -132,6 +125,9 @@ class CrashingBus(JournalBus):
 
     async def claim(self, topic: str, partition: int) -> int:
         return self.journal.end(topic, partition) - 1
+
+    async def records(self, topic: str, partition: int, start: int, end: int) -> AsyncIterator[list[Entry]]:
+        yield self.journal.read(topic, partition, start, min(3, end - start))
 
 
 class Stepping:

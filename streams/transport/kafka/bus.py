@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Self
 
@@ -172,17 +172,15 @@ class KafkaBus:
                 self._reading.leave([place])
             return found
 
-    async def records(self, topic: str, partition: int, start: int, end: int) -> list[Entry]:
-        """Return all kept records of a partition from offset ``start`` to before ``end``."""
-        kept: list[Entry] = []
+    async def records(self, topic: str, partition: int, start: int, end: int) -> AsyncIterator[list[Entry]]:
+        """Yield the kept records of a partition from offset ``start`` to before ``end``, some at a time."""
         while start < end and (found := await self.fetch(topic, partition, start, RECORDS_AT_ONCE)):
-            kept += (entry for entry in found if entry.offset < end)
+            yield [entry for entry in found if entry.offset < end]
             start = found[-1].offset + 1
         place = (self._named(topic), partition)
         async with self._locks[place]:
             if place not in self._followed:
                 self._reading.leave([place])
-        return kept
 
     async def _within(self, feed: Feed) -> Feed:
         if not feed.out_of_range:
