@@ -1,16 +1,31 @@
 """Scrapy, as its users run it, with the add-on: Scentline orders, the spider is the one that it was."""
 
 import json
+import re
 import subprocess
+from collections import Counter
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.door.clients import crawled, crawler
-from tests.patience import PATIENCE
+import pytest
+
+from deploy.ports import free_port
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import running
+from tests.door.clients import crawl_of, crawled, crawler, door_of
+from tests.e2e.crawls import SIZE, exact, judged_so_far, synthetic
+from tests.patience import PATIENCE, wait_for
 
 PAGES, HELD, LOG = 40, 4, "scrapy.log"
+#: Scrapy's command, with leases whose end can be waited for.
+SCRAPY = """
+import scentline_client.link as link
+from scrapy.cmdline import execute
+link.LEASE, link.WAIT, link.BEAT = 10, 2, 1
+execute()
+"""
 #: Follows the links of its own host alone, and finds an item in every second page.
 SPIDER = """
 import zlib
@@ -41,7 +56,7 @@ def spider(
         "ROBOTSTXT_OBEY": "True", "CONCURRENT_REQUESTS": str(HELD), "DOWNLOAD_DELAY": "0.01",
     }  # fmt: skip
     given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-    command = (python, "-m", "scrapy", "runspider", "tips.py", "-o", "items.jsonl", *given)
+    command = (python, "-c", SCRAPY, "runspider", "tips.py", "-o", "items.jsonl", *given)
     return crawler(directory, LOG, *command, http_proxy=proxy, no_proxy="127.0.0.1")
 
 
@@ -66,3 +81,32 @@ def test_what_is_no_url_of_a_door_is_said_before_the_spider_opens(scrapy: str, t
     log = (tmp_path / LOG).read_text()
     assert "127.0.0.1:7070: expected the URL of a door" in log
     assert "Spider opened" not in log
+
+
+@pytest.mark.slow
+def test_kills_of_spider_and_crawl_lose_nothing(scrapy: str, tmp_path: Path) -> None:
+    web = SyntheticWeb(*SIZE)
+    seed, pages, address = web.seeds(1)[0], 3 * PAGES, f"127.0.0.1:{free_port()}"
+
+    def wait_for_pages(number: int) -> None:
+        wait_for("pages", lambda: judged_so_far(tmp_path / "data") >= number)
+
+    with synthetic(web) as served:
+        command = [*crawl_of(pages, served.origin), "--door", address]
+        with running(tmp_path, *command) as crawl:
+            door = door_of(crawl)
+            with spider(scrapy, tmp_path, door, served.origin, seed) as run:
+                wait_for_pages(PAGES)
+                run.kill()
+            with spider(scrapy, tmp_path, door, served.origin, seed) as run:
+                wait_for_pages(PAGES + 20)
+                crawl.kill()
+                crawl.wait(PATIENCE)
+                with running(tmp_path, *command) as again:
+                    run.wait(PATIENCE)
+                    again.communicate(timeout=PATIENCE)
+        asked = Counter(re.sub("^.*/local/.*|^.*/robots.txt", "", target) for target in served.targets())
+    del asked[""]
+    exact(tmp_path, "--data", "data", judged=pages)
+    assert run.returncode == 0
+    assert asked.total() - len(asked) <= HELD, asked
