@@ -6,6 +6,7 @@ W3C: https://www.w3.org/TR/NOTE-datetime. E-mail: RFC 822 and its successors, wh
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 #: Longest date, in characters.
 _MAX_LENGTH = 64
@@ -23,8 +24,11 @@ def seconds_of(text: str) -> float | None:
     Without a zone it is UTC. None if the text is not a date, or is before the epoch.
     """
     text = text.strip()
-    if not text or len(text) > _MAX_LENGTH:
-        return None
+    return _seconds_of(text) if 0 < len(text) <= _MAX_LENGTH else None
+
+
+@lru_cache(1024)  # the URLs of a sitemap often share their dates
+def _seconds_of(text: str) -> float | None:
     try:
         found = _w3c(text) or parsedate_to_datetime(text)
         if found.tzinfo is None:

@@ -33,8 +33,9 @@ WORD = re.compile(rf"[^\W_]++(?:[{_MARKS}]++[^\W_]*+)*+")
 # Marks in a row beyond the 30 that are kept, as in Unicode's stream-safe text (UAX #15, section 13). To order
 # them takes the square of their number.
 _EXCESS = re.compile(f"([{_ALL_MARKS}]{{30}})[{_ALL_MARKS}]++")
-# Where such a run may be, found many times as fast: no mark is a letter, a digit or a space.
-_SUSPECT = re.compile(r"[^\w\s]{31,}+")
+# Where such a run may be, found many times as fast: no mark is a letter, a digit or a space. The lookbehind has
+# a shorter run tried from its first character only.
+_SUSPECT = re.compile(r"[^\w\s](?<![^\w\s]{2})[^\w\s]{30,}+")
 # Non-ASCII characters, with up to 16 ASCII characters between two of them.
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f](?:[\x00-\x7f]{0,16}+[^\x00-\x7f])*+")
 # The most common of these that are no part of a word: no-break space, dashes, quotation marks, dots.

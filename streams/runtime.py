@@ -9,9 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol
-
-import faust
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scentline.models.errors import EventLog, ScentlineError, cause, quarantinable
 from scentline.models.records import partition_of
@@ -22,6 +20,9 @@ from scentline.streams.metrics.catalogue import DEAD_LETTERS, LAG, PARTITIONS
 from scentline.streams.settings import Settings
 from scentline.streams.topics import Topic
 from scentline.streams.transport.database import Entry, Record
+
+if TYPE_CHECKING:  # most commands read only what a crawl has kept, and Faust takes half a second to import
+    import faust
 
 STEP_RECORDS = 500  #: Records of a broadcast applied before other tasks get their turn.
 WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")  #: Why a message of any topic may be buried.
@@ -41,7 +42,7 @@ class FencedError(ScentlineError):
 class Bus(Protocol):
     """A connection to a log with every topic made: the embedded one, or Kafka."""
 
-    def app(self, role: str) -> faust.App:
+    def app(self, role: str) -> "faust.App":
         """Return the Faust app that a role runs in; several roles may share one."""
 
     def lost_seconds(self) -> float:
@@ -62,7 +63,7 @@ class Bus(Protocol):
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
         """Append records, all or none; return the first offset. Raises `FencedError` after a later claim."""
 
-    def committer(self, app: faust.App, table: str, topic: str) -> Committer:
+    def committer(self, app: "faust.App", table: str, topic: str) -> Committer:
         """Make the table and the committer of the stateful agent whose inbox is ``topic``."""
 
     async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
@@ -79,7 +80,7 @@ class Bus(Protocol):
 class Runtime:
     """What every agent runs with; the roles of a process share its ``metrics`` and ``attempts``."""
 
-    app: faust.App
+    app: "faust.App"
     settings: Settings
     bus: Bus
     fail: Callable[[BaseException], None]  #: Ends the program: no state may be written past the error.

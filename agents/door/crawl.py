@@ -63,7 +63,7 @@ class Crawl:
     def seen(self) -> Listing:
         """What is to be seen of the frontier; raises `ElsewhereError` in another process."""
         if self._listing is None:
-            raise ElsewhereError("the frontier is in another process; scentline stats, queue and hosts ask it")
+            raise ElsewhereError("the frontier is in another process; expected scentline explain or the window")
         return self._listing
 
     async def lease(self, call: Any) -> list[Parked]:

@@ -11,7 +11,6 @@ from scentline.streams.runtime import Bus
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import TABLES, TOPICS
-from scentline.streams.transport.embedded import JournalBus, create_app
 from scentline.streams.transport.journal import Journal
 
 
@@ -56,13 +55,15 @@ def _make_topics(journal: Journal, partitions: int) -> None:
 @asynccontextmanager
 async def connect(settings: Settings) -> AsyncIterator[Bus]:
     """Connect to the log; raises what `open_journal` does, and `KafkaError` for unusable brokers."""
+    # Imported here: neither log needs the other's client, and what only reads a journal needs no Faust.
     if settings.on_kafka:
-        # Imported here: a crawl on the embedded log needs no Kafka client.
         from scentline.streams.transport.kafka.bus import KafkaBus
 
         async with KafkaBus(settings) as bus:
             yield bus
         return
+    from scentline.streams.transport.embedded import JournalBus, create_app
+
     with open_journal(settings) as journal:
         yield JournalBus(journal, time.time, create_app(settings))
 

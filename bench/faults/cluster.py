@@ -11,7 +11,7 @@ from types import MappingProxyType
 from bench.command import COMMAND
 from bench.faults.crawl import Crawl
 from bench.faults.workers import WorkerError, WorkerProcess
-from deploy.kafka.broker import Broker
+from deploy.kafka.broker import QUICK, Broker
 from deploy.ports import free_port
 from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.operate.control import known_predicates, submit
@@ -44,7 +44,7 @@ class Cluster:
     ) -> None:
         self.directory = directory
         self.crawl = crawl
-        self.broker = Broker(directory / "broker", free_port())
+        self.broker = Broker(directory / "broker", free_port(), java=QUICK)
         self._layout = layout
         self._partitions = partitions
         self._more = more

@@ -33,8 +33,8 @@ _FORKS.set_forkserver_preload([
     "scentline.agents.operate.control", "scentline.agents.worker.command",
     "scentline.agents.observe.following", "scentline.agents.operate.audit",
     "scentline.agents.operate.explaining", "scentline.agents.operate.record",
-    "scentline.agents.operate.reuse", "scentline.models.ordering", "scentline_lab.evaluate.command",
-    "river.naive_bayes",
+    "scentline.agents.operate.reuse", "scentline.models.ordering", "scentline.streams.transport.embedded",
+    "scentline_lab.evaluate.command", "river.naive_bayes",
 ])  # fmt: skip
 # No command finds what another one, or the user, keeps between crawls; fonts are looked through once.
 _CACHE = TemporaryDirectory()

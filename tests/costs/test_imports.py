@@ -65,6 +65,8 @@ def test_faust_is_imported_without_a_kafka_client_which_can_be_imported_later() 
         ("scentline.agents.judge.examiner", UNUSED | UNUSED_BY_READER),
         # What takes long to import waits until the page reader's process starts.
         ("scentline.agents.worker.command", UNUSED | BESIDE),
+        # Most commands read what a crawl has kept.
+        ("scentline.agents.operate.control", UNUSED | BESIDE - {"httpx"}),
     ],
 )
 def test_neither_process_imports_what_only_the_other_uses_or_what_can_wait(
