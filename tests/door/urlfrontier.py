@@ -1,10 +1,11 @@
 """A client of URLFrontier's gRPC, with messages as the door makes them, and a crawl that serves it."""
 
-import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,20 +17,33 @@ from tests.agents.commands import running
 from tests.e2e.crawls import options
 from tests.patience import PATIENCE
 
-# Its handlers of forks can stop it for ever when a process is started, as tests start commands.
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
-grpc = pytest.importorskip("grpc")  # of the extra urlfrontier
+pytest.importorskip("grpc")  # of the extra urlfrontier
+_FORKS = get_context("forkserver")
 
+LATE = 10.0  #: Seconds after a call's deadline in which its process is waited for.
 #: By name, a value or several.
 Metadata = Mapping[str, str | tuple[str, ...]]
 
 
+class CallError(Exception):
+    """A call that ended with the status ``code``."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 class Client:
-    """Calls the service at an address."""
+    """Calls the service at an address.
+
+    The calls leave from a process that starts no other: where one does, gRPC's threads may stop for ever.
+    """
 
     def __init__(self, address: str) -> None:
-        self._channel = grpc.insecure_channel(address)
-        grpc.channel_ready_future(self._channel).result(PATIENCE)
+        self._calls, theirs = _FORKS.Pipe()
+        self._process = _FORKS.Process(target=_carry_out, args=(address, theirs))
+        self._process.start()
+        theirs.close()
 
     def __enter__(self) -> Self:
         return self
@@ -37,21 +51,29 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        self._channel.close()
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+        self._calls.close()
 
     def __call__(self, name: str, seconds: float = PATIENCE, **fields: Any) -> Any:
-        """Return the answer to a call, a list where it is a stream."""
+        """Return the answer to a call, a list where it is a stream; raises `CallError`."""
         kind, request, _ = shape_of(name)
-        answer = self._call(name)(request(**fields), timeout=seconds)
-        return list(answer) if kind == "unary_stream" else answer
+        answers = self._call(name, [request(**fields)], seconds)
+        return answers if kind == "unary_stream" else answers[0]
 
     def send(self, name: str, *requests: Any) -> list[Any]:
-        """Return the answers to a stream of requests."""
-        return list(self._call(name)(iter(requests), timeout=PATIENCE))
+        """Return the answers to a stream of requests; raises `CallError`."""
+        return self._call(name, requests, PATIENCE)
 
-    def _call(self, name: str) -> Any:
-        kind, request, answer = shape_of(name)
-        return getattr(self._channel, kind)(f"/{SERVICE}/{name}", request.SerializeToString, answer.FromString)
+    def _call(self, name: str, requests: Iterable[Any], seconds: float) -> list[Any]:
+        self._calls.send((name, seconds, [each.SerializeToString() for each in requests]))
+        # Its own deadline has been seen to stay away.
+        ended = self._calls.poll(seconds + LATE)
+        code, answers = self._calls.recv() if ended else ("DEADLINE_EXCEEDED", [])
+        if code:
+            raise CallError(code)
+        return [shape_of(name)[2].FromString(each) for each in answers]
 
     def put(self, *items: Any) -> list[int]:
         """Put URLs; return the status of each, in their order."""
@@ -59,6 +81,23 @@ class Client:
             item.ID = str(number)
         acknowledged = {each.ID: each.status for each in self.send("PutURLs", *items)}
         return [acknowledged[item.ID] for item in items]
+
+
+def _carry_out(address: str, calls: Connection) -> None:
+    """Make the calls that come, name, seconds and requests, and send back a status or the answers."""
+    import grpc
+
+    channel = grpc.insecure_channel(address)
+    grpc.channel_ready_future(channel).result(PATIENCE)
+    while True:
+        name, seconds, requests = calls.recv()
+        asked, said = shape_of(name)[0].split("_")
+        call = getattr(channel, f"{asked}_{said}")(f"/{SERVICE}/{name}")
+        try:
+            answer = call(iter(requests) if asked == "stream" else requests[0], timeout=seconds)
+            calls.send(("", list(answer) if said == "stream" else [answer]))
+        except grpc.RpcError as error:
+            calls.send((error.code().name, []))
 
 
 def info(url: str, metadata: Metadata | None = None, crawl: str = "") -> Any:
