@@ -86,18 +86,25 @@ class Forked(NamedTuple):
 
 
 @contextmanager
+def apart(function: Callable[..., None], *given: Any) -> Iterator[BaseProcess]:
+    """Call a function in a process that is forked from one that has done the imports; kill it at the end."""
+    process = _FORKS.Process(target=function, args=given)
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+
+
+@contextmanager
 def forked(cwd: Path, *arguments: str, **variables: str) -> Iterator[Forked]:
-    """Start a command, forked from a process that has done the imports; kill it at the end if it still runs."""
+    """Start a command in a process `apart`."""
     with TemporaryDirectory() as directory:
         out, err = (Path(directory) / name for name in ("out", "err"))
-        process = _FORKS.Process(target=_command, args=(cwd, arguments, environment(**variables), out, err))
-        process.start()
-        try:
+        with apart(_command, cwd, arguments, environment(**variables), out, err) as process:
             yield Forked(process, out, err)
-        finally:
-            process.kill()
-            process.join()
-            process.close()
 
 
 def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -1,18 +1,14 @@
 """Whoever is killed, client or crawl, each page is judged once, and fetched again only if its client died."""
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from clients.scentline_client import link
 from deploy.ports import free_port
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import running
+from tests.agents.commands import apart, running
 from tests.door.clients import crawl_of, door_of, follow
 from tests.e2e.crawls import exact, synthetic
 from tests.patience import PATIENCE, wait_for
@@ -30,18 +26,6 @@ def client(address: str, data: Path, proxy: str, name: str, asked: Path, seeds: 
 
     link.LEASE, link.WAIT, link.BEAT = LEASE, 1, 1.0
     follow(address, data, proxy, seeds, asked=note)
-
-
-@contextmanager
-def clients(*given: Any) -> Iterator[Any]:
-    """Start a client in a process of its own, and kill it at the end."""
-    process = get_context("forkserver").Process(target=client, args=given)
-    process.start()
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.join()
 
 
 @pytest.mark.slow
@@ -64,7 +48,7 @@ def test_kills_of_crawl_and_client_by_turns_cost_at_most_what_the_client_had_in_
             with running(tmp_path, *command) as crawl:
                 door = door_of(crawl)
                 to_client = (door, tmp_path / "data", served.origin)
-                with clients(*to_client, f"client-{turn}", asked, web.seeds(3)) as first:
+                with apart(client, *to_client, f"client-{turn}", asked, web.seeds(3)) as first:
                     if turn == 3:
                         first.join(PATIENCE)
                         crawl.communicate(timeout=PATIENCE)
@@ -75,7 +59,7 @@ def test_kills_of_crawl_and_client_by_turns_cost_at_most_what_the_client_had_in_
                     first.kill()
                     first.join()
                     killed += 1
-                    with clients(*to_client, f"later-{turn}", asked, []) as second:
+                    with apart(client, *to_client, f"later-{turn}", asked, []) as second:
                         wait_for_pages(before + 100)
                         crawl.kill()
                         crawl.wait(PATIENCE)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from deploy.ports import free_port
-from tests.agents.commands import running
+from tests.agents.commands import apart, running
 from tests.door.clients import door_of
-from tests.door.test_kill import clients
+from tests.door.test_kill import client
 from tests.e2e.crawls import options
 from tests.patience import wait_for
 from tests.webs.serving import Exchange, serving
@@ -68,9 +68,8 @@ def test_three_clients_of_a_door_that_is_killed_are_polite_together(tmp_path: Pa
             with running(tmp_path, *command) as crawl:
                 door = door_of(crawl)
                 if turn == 0:
-                    for name in ("one", "two", "three"):
-                        client = clients(door, tmp_path / "data", None, name, asked, seeds)
-                        resources.enter_context(client)
+                    for who in ("one", "two", "three"):
+                        resources.enter_context(apart(client, door, tmp_path / "data", None, who, asked, seeds))
                 wait_for("pages and a refusal", partial(watched.reached, before + 6))
                 time.sleep(LOGGED)
                 crawl.kill()

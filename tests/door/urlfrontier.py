@@ -3,58 +3,41 @@
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from multiprocessing import get_context
+from contextlib import ExitStack, contextmanager
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
 from scentline.agents.door.proto import SERVICE, message, shape_of
-from tests.agents.commands import running
+from tests.agents.commands import apart, running
 from tests.e2e.crawls import options
 from tests.patience import PATIENCE
 
 pytest.importorskip("grpc")  # of the extra urlfrontier
-_FORKS = get_context("forkserver")
 
-LATE = 10.0  #: Seconds after a call's deadline in which its process is waited for.
 #: By name, a value or several.
 Metadata = Mapping[str, str | tuple[str, ...]]
 
 
 class CallError(Exception):
-    """A call that ended with the status ``code``."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
+    """A call that ended with another status than OK, which it names."""
 
 
-class Client:
+class Client(ExitStack):
     """Calls the service at an address.
 
     The calls leave from a process that starts no other: where one does, gRPC's threads may stop for ever.
     """
 
     def __init__(self, address: str) -> None:
-        self._calls, theirs = _FORKS.Pipe()
-        self._process = _FORKS.Process(target=_carry_out, args=(address, theirs))
-        self._process.start()
-        theirs.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        self._process.kill()
-        self._process.join()
-        self._process.close()
-        self._calls.close()
+        super().__init__()
+        self._calls, theirs = Pipe()
+        self.enter_context(self._calls)
+        with theirs:
+            self.enter_context(apart(_carry_out, address, theirs))
 
     def __call__(self, name: str, seconds: float = PATIENCE, **fields: Any) -> Any:
         """Return the answer to a call, a list where it is a stream; raises `CallError`."""
@@ -68,9 +51,8 @@ class Client:
 
     def _call(self, name: str, requests: Iterable[Any], seconds: float) -> list[Any]:
         self._calls.send((name, seconds, [each.SerializeToString() for each in requests]))
-        # Its own deadline has been seen to stay away.
-        ended = self._calls.poll(seconds + LATE)
-        code, answers = self._calls.recv() if ended else ("DEADLINE_EXCEEDED", [])
+        # gRPC's own deadline has been seen to stay away.
+        code, answers = self._calls.recv() if self._calls.poll(seconds + 10) else ("DEADLINE_EXCEEDED", [])
         if code:
             raise CallError(code)
         return [shape_of(name)[2].FromString(each) for each in answers]
