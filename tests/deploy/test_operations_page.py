@@ -101,9 +101,9 @@ def test_the_secrets_that_are_made_are_those_that_are_read(prod: Rendered) -> No
 
 
 def test_a_worker_of_frontier_that_holds_everything_fits_its_limit(prod: Rendered) -> None:
-    assert "150 MB + predicates x 30 MB + 4 x streams.cached_bytes + partitions x 64 MB" in TEXT
+    assert "150 MB + predicates x 30 MB + 4 x streams.cached_bytes + partitions x 16 MB" in TEXT
     rows = 4 * Settings().streams.cached_bytes
-    needed = (150 + 10 * 30 + GIVEN["streams.partitions"] * 64) * MEGABYTE + rows  # with ten predicates
+    needed = (150 + 10 * 30 + GIVEN["streams.partitions"] * 16) * MEGABYTE + rows  # with ten predicates
     assert f"with twelve and ten predicates, {needed / 1e9:.1f} GB" in " ".join(TEXT.split())
     assert f"{GIVEN['streams.partitions']}, as in `prod`" in " ".join(TEXT.split())
     assert container(prod.workers()["frontier"])["resources"]["limits"]["memory"] == "4Gi"
