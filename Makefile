@@ -80,10 +80,10 @@ format: develop ## put the code into its format
 	$(BIN)/ruff format $(CODE)
 
 # A file's tests share its crawl and its broker, so they stay in one process. Of its time half is waiting for other
-# processes: so there are two for a core.
+# processes: so there are three for two cores.
 test: develop ## run the tests
 	@$(BIN)/python -m compileall -q $(CODE)
-	$(BIN)/pytest -n $$(( $$(nproc) * 2 )) --dist loadfile --no-loadscope-reorder --durations=15
+	$(BIN)/pytest -n $$(( $$(nproc) * 3 / 2 )) --dist loadfile --no-loadscope-reorder --durations=15
 
 night: develop ## try each property with a thousand examples of its own, in place of 25 (an hour)
 	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/models tests/streams tests/agents

@@ -24,7 +24,7 @@ RULES = f"User-agent: *\nCrawl-delay: {CRAWL_DELAY}\nDisallow: /1"
 #: A request may be under way for so long before a busy machine's server sees it, one after it for no time.
 LEEWAY = 1.0
 #: Seconds after which an answer that is to be heard of is in the log: a death before that loses it.
-LOGGED = 3.0
+LOGGED = 6.0
 KILLS = 3
 
 
