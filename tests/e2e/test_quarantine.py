@@ -48,9 +48,9 @@ def fail_after(monkeypatch: pytest.MonkeyPatch, agent: type[Any], *kinds: type) 
 
     def absorbs_most(self: Handler[Any], shard: Any, fact: Any) -> None:
         absorb(self, shard, fact)
-        if (not kinds or isinstance(getattr(fact, "result", fact), kinds)) and cursed(
-            getattr(fact, "url", fact)
-        ):
+        # By the agent, too: what one of them can't take in never comes to the next.
+        about = (agent.__name__, getattr(fact, "url", fact))
+        if (not kinds or isinstance(getattr(fact, "result", fact), kinds)) and cursed(about):
             raise ValueError("a fault of the program")
 
     monkeypatch.setattr(agent, "absorb", absorbs_most)
