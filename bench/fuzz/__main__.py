@@ -19,7 +19,7 @@ from bench.fuzz.mutators import MUTATORS
 from bench.fuzz.targets import TARGETS
 
 #: Mutations that are read by each reader, and by those that ask a server.
-MUTATED = 100
+MUTATED = 400
 MUTATED_ANSWERS = 40
 
 

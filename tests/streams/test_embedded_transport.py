@@ -349,8 +349,10 @@ def test_a_crawl_collects_seldom_and_leaves_the_collector_as_it_was(tmp_path: Pa
         async with asyncio.timeout(PATIENCE), Engine(here, Observer(here.observe, b"key")):
             assert gc.get_threshold()[0] == YOUNG
 
-    before = gc.get_threshold()
+    gc.collect()  # so that none is due by itself
+    before, full = gc.get_threshold(), gc.get_stats()[2]
     asyncio.run(run())
+    assert gc.get_stats()[2] == full, "opening or closing, Faust looked through the whole heap"
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
 
 
